@@ -1,0 +1,1 @@
+"""A partial result must be impossible to mistake for a complete one."""

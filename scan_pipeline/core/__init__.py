@@ -1,0 +1,1 @@
+"""Vocabulary and judgement: pure, without files, network, clock or Dagster."""

@@ -1,0 +1,367 @@
+"""A scan and its contract: three blocks of facts, a digest each.
+
+*Scope* says which population is enumerated (source, filter, order, projection, end signal, pin);
+*judgement* says what is held against it (key, schema, expectations, consistency, accept level);
+*operation* says how the work is done (limits, page size, retries, schedule). Only the scope
+digest decides whether two generations are comparable.
+"""
+
+from abc import ABC
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter
+
+from scan_pipeline.core.canonical import digest_of
+from scan_pipeline.core.value import record
+from scan_pipeline.core.vocabulary import (
+    WHOLE_COLLECTION,
+    Basis,
+    ConclusionScope,
+    Consistency,
+    ContinuationKind,
+    CoverageStatus,
+    Delivery,
+    LeafEncoding,
+    Mode,
+)
+
+SCAN_NAME = r"^[a-z][a-z0-9_]*$"
+
+
+def _path_steps(raw: object) -> object:
+    """Read `a.b` as two steps, a list as steps taken literally, and `$` as the body itself."""
+    if isinstance(raw, str):
+        return () if raw == "$" else tuple(raw.split("."))
+    return tuple(raw) if isinstance(raw, list) else raw  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+FieldPath: TypeAlias = Annotated[
+    tuple[str, ...], BeforeValidator(_path_steps), PlainSerializer(list, return_type=list[str])
+]
+"""Where a field lies in a JSON body: `page.next_cursor`, or `["@odata.nextLink"]` with dots."""
+
+PositiveInt: TypeAlias = Annotated[int, Field(gt=0)]
+NaturalInt: TypeAlias = Annotated[int, Field(ge=0)]
+
+
+@record
+class CountFacts:
+    """A count the source reports beside its pages."""
+
+    at: FieldPath
+    means: Literal["total", "remaining", "page"] = "total"
+    exactness: Literal["exact", "estimate"]
+    basis: Basis = "user_declared"
+
+
+@record
+class SnapshotFacts:
+    """A pin: the source version that the first answer reports and every later request names."""
+
+    at: FieldPath
+    send_as: str
+    basis: Basis = "user_declared"
+
+
+@record
+class HighWaterMarkFacts:
+    """An upper bound read from `url` before the first page and sent with every request.
+
+    `field` names the record field it bounds, where records show it.
+    """
+
+    url: str
+    at: FieldPath
+    send_as: str
+    field: str | None = None
+    basis: Basis = "user_declared"
+
+
+@record
+class SourceFacts(ABC):  # a base for one record a protocol, never made itself
+    """What the engine and the judgement need to know of any source, whatever its protocol."""
+
+    OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth")
+    """Fields that say how the work is done, not which population is read."""
+
+    leaf_encoding: ClassVar[LeafEncoding] = "raw/v1"
+    positions_are_ours: ClassVar[bool] = False
+    """Whether we compute the next position (offset, last key), so that an equal page means it was
+    ignored."""
+
+    protocol: str
+    count: CountFacts | None = None
+    snapshot: SnapshotFacts | None = None
+    high_water_mark: HighWaterMarkFacts | None = None
+    continuation: ContinuationKind = "repeatable"
+
+    @property
+    def tool(self) -> str:
+        """Return the name of what is called, as the receipt shows it."""
+        raise NotImplementedError
+
+    @property
+    def exact_total(self) -> bool:
+        """Whether the source declares an exact count of the whole."""
+        return (
+            self.count is not None
+            and self.count.exactness == "exact"
+            and self.count.means in ("total", "remaining")
+        )
+
+
+@record
+class Limits:
+    """Bounds that are checked before each request; hitting one interrupts the walk.
+
+    Attributes:
+        over_count: share above what the source's first exact count implies, for pages and
+            records alike (0.1 is 10 %).
+        pages: pages of one walk.
+        records: records of one walk.
+        bytes: bytes of page bodies of one walk.
+        seconds: seconds since the open event; declared waits do not count.
+        empty_pages: consecutive empty pages.
+        repeated_cursors: how many requests may be identical to an earlier one.
+    """
+
+    over_count: Annotated[float, Field(ge=0)] | None = None
+    pages: PositiveInt | None = None
+    records: PositiveInt | None = None
+    bytes: PositiveInt | None = None
+    seconds: Annotated[float, Field(gt=0)] | None = None
+    empty_pages: NaturalInt = 20
+    repeated_cursors: NaturalInt = 0
+
+
+@record
+class IdSequence:
+    """Keys that run without a gap, e.g. `customer-1` to `customer-8742`.
+
+    `last: count` takes the last number from the source's exact count.
+    """
+
+    field: str
+    prefix: str = ""
+    first: int = 1
+    last: int | Literal["count"]
+
+
+@record
+class Swing:
+    """How far the number of records may move from the last accepted generation, as a share."""
+
+    records: Annotated[float, Field(ge=0)]
+
+
+@record
+class Expectations:
+    """What is known of the whole beside the walk; each is met by unique keys.
+
+    Attributes:
+        count: an exact number of records, known from elsewhere.
+        partition_counts: `source` (asked of the source's own endpoint) or the numbers by value of
+            `partition_by`.
+        id_sequence: keys that run without a gap.
+        manifest: path of a file with one key a line, JSON (`"customer-1"` or `["a", 1]`).
+        source_root: the collection's Merkle root as the source publishes it, hex.
+        every_record: fields that must have this value in every record (what a filter promises).
+        swing: bound against the last accepted generation of this scope.
+    """
+
+    count: NaturalInt | None = None
+    partition_counts: Literal["source"] | Mapping[str, NaturalInt] | None = None
+    id_sequence: IdSequence | None = None
+    manifest: str | None = None
+    source_root: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    every_record: Mapping[str, str | int | bool | None] | None = None
+    swing: Swing | None = None
+
+
+@record
+class Accept:
+    """The least result with which this scan counts as done."""
+
+    scope: ConclusionScope | None = None
+    status: CoverageStatus | None = None
+    nonconforming: NaturalInt = 0
+
+
+@record
+class Contract:
+    """The judgement a scan is held to, and the limits it works within."""
+
+    key: Annotated[tuple[str, ...], Field(min_length=1)]
+    consistency: Consistency
+    mode: Mode = "full"
+    partition_by: str | None = None
+    delivery: Delivery = "exactly_once"
+    denominator: Literal["end_signal"] | None = None
+    limits: Limits = Limits()
+    expect: Expectations = Expectations()
+    accept: Accept = Accept()
+
+
+@record
+class Retries:
+    """How often one request is sent again.
+
+    Attributes:
+        attempts: sends of one request, the first included.
+        max_wait: longest wait before one retry that we choose ourselves, in seconds.
+        timeout: seconds without a byte after which a request counts as lost.
+    """
+
+    attempts: PositiveInt = 5
+    max_wait: Annotated[float, Field(gt=0)] = 30.0
+    timeout: Annotated[float, Field(gt=0)] = 60.0
+
+
+@record
+class Operation:
+    """How the work is done; nothing here changes what the result means.
+
+    Attributes:
+        retries: bounds of sending one request again.
+        restarts: how many new generations may follow one that expired.
+        commit_pages: pages of one commit, at most.
+        commit_seconds: age of the oldest uncommitted page, in seconds, at most.
+        recheck_pages: pages read again at random after the end, beside the first.
+    """
+
+    retries: Retries = Retries()
+    restarts: NaturalInt = 2
+    commit_pages: PositiveInt = 64
+    commit_seconds: Annotated[float, Field(gt=0)] = 5.0
+    recheck_pages: NaturalInt = 1
+
+
+@record
+class Schedule:
+    """When a new generation is begun."""
+
+    cron: str
+    timezone: str = "UTC"
+
+
+@record
+class Column:
+    """One column of an inline record schema."""
+
+    name: str
+    type: str
+    nullable: bool = True
+
+
+RecordSchema: TypeAlias = str | tuple[Column, ...] | None
+"""A dotted path to a Pandera model, columns inline, or None (key, raw text, inferred columns)."""
+
+
+@record
+class Scan:
+    """A named enumeration of one source collection under one contract."""
+
+    name: Annotated[str, Field(pattern=SCAN_NAME)]
+    source: SourceFacts
+    contract: Contract
+    operation: Operation = Operation()
+    record_schema: RecordSchema = None
+    schedule: Schedule | None = None
+    description: str | None = None
+
+
+@record
+class ContractDigests:
+    """SHA-256 of each block's canonical JSON, as `sha256:<hex>`."""
+
+    scope: str
+    judgement: str
+    operation: str
+
+
+def source_json(source: SourceFacts) -> dict[str, Any]:
+    """Return a source's facts as JSON; secrets are references and stay references."""
+    return TypeAdapter(type(source)).dump_python(source, mode="json", by_alias=True)
+
+
+def scan_json(scan: Scan) -> dict[str, Any]:
+    """Return a scan in the shape of a scan file's attributes; reading it gives the scan again."""
+    return {
+        "name": scan.name,
+        "description": scan.description,
+        "source": source_json(scan.source),
+        "contract": TypeAdapter(Contract).dump_python(scan.contract, mode="json"),
+        "operation": TypeAdapter(Operation).dump_python(scan.operation, mode="json"),
+        "record_schema": TypeAdapter(RecordSchema).dump_python(scan.record_schema, mode="json"),
+        "schedule": TypeAdapter(Schedule | None).dump_python(scan.schedule, mode="json"),
+    }
+
+
+def scope_facts(scan: Scan) -> dict[str, Any]:
+    """Return the scope block: which population is enumerated, and how its end is told."""
+    facts = source_json(scan.source)
+    scope = {name: value for name, value in facts.items() if name not in scan.source.OPERATION}
+    return {"source": scope, "mode": scan.contract.mode}
+
+
+def judgement_facts(scan: Scan, *, schema_fingerprint: str) -> dict[str, Any]:
+    """Return the judgement block; the schema counts by its content, not by its name."""
+    facts = TypeAdapter(Contract).dump_python(scan.contract, mode="json")
+    kept = {name: value for name, value in facts.items() if name not in ("limits", "mode")}
+    return {**kept, "record_schema": schema_fingerprint}
+
+
+def operation_facts(scan: Scan) -> dict[str, Any]:
+    """Return the operation block: limits, page size, retries, schedule."""
+    facts = source_json(scan.source)
+    return {
+        "source": {name: facts[name] for name in scan.source.OPERATION if name in facts},
+        "limits": TypeAdapter(Limits).dump_python(scan.contract.limits, mode="json"),
+        "operation": TypeAdapter(Operation).dump_python(scan.operation, mode="json"),
+        "schedule": TypeAdapter(Schedule | None).dump_python(scan.schedule, mode="json"),
+    }
+
+
+def scope_digest(scan: Scan) -> str:
+    """Return the digest by which two generations are comparable."""
+    return _digest(scope_facts(scan))
+
+
+def contract_digests(scan: Scan, *, schema_fingerprint: str) -> ContractDigests:
+    """Return the digests of the three blocks."""
+    return ContractDigests(
+        scope=scope_digest(scan),
+        judgement=_digest(judgement_facts(scan, schema_fingerprint=schema_fingerprint)),
+        operation=_digest(operation_facts(scan)),
+    )
+
+
+def whole_scope(consistency: Consistency) -> ConclusionScope:
+    """Return what a verified walk of this consistency may speak of."""
+    scopes: dict[Consistency, ConclusionScope] = {
+        "snapshot": "all_records_in_snapshot",
+        "change_token": "all_records_at_change_token",
+        "high_water_mark": "all_records_up_to_high_water_mark",
+        "two_equal_walks": "all_records_present_throughout_both_walks",
+        "live": "records_encountered_in_live_traversal",
+    }
+    return scopes[consistency]
+
+
+def accept_level(contract: Contract) -> tuple[CoverageStatus, ConclusionScope]:
+    """Return the (status, scope) that the contract accepts; silence means the whole, verified."""
+    scope = contract.accept.scope or (
+        "all_records_in_snapshot"
+        if contract.consistency == "live"
+        else whole_scope(contract.consistency)
+    )
+    if contract.accept.status is not None:
+        return contract.accept.status, scope
+    if scope == "all_records_present_throughout_both_walks":
+        return "corroborated", scope
+    return ("verified" if scope in WHOLE_COLLECTION else "unknown"), scope
+
+
+def _digest(facts: dict[str, Any]) -> str:
+    return f"sha256:{digest_of(facts).hex()}"

@@ -1,0 +1,263 @@
+"""The judgement: one pure function from evidence to a status, a scope and its reasons.
+
+Precedence is failed > unknown > corroborated > verified. Nothing else in the project decides what a
+generation is worth.
+"""
+
+from typing import Final, Literal
+
+from scan_pipeline.core.contract import Scan, accept_level, whole_scope
+from scan_pipeline.core.findings import Finding, finding
+from scan_pipeline.core.page import Opening
+from scan_pipeline.core.reconciliation import Reconciliation
+from scan_pipeline.core.value import record
+from scan_pipeline.core.vocabulary import (
+    Basis,
+    ConclusionScope,
+    CoverageStatus,
+    LimitName,
+    StopReason,
+    Traversal,
+)
+
+Recheck = Literal["equal", "differs", "not_done"]
+
+
+@record
+class Assumption:
+    """What must be believed for the status to hold, because the walk cannot show it."""
+
+    name: str
+    basis: Basis
+
+
+@record
+class PinEvidence:
+    """How the pin fared: the version, whether every request named it, and the recheck."""
+
+    version: str | None = None
+    sent_on_every_request: bool = False
+    recheck: Recheck = "not_done"
+
+
+@record
+class WalkEvidence:
+    """What the stored events say of the walk.
+
+    Attributes:
+        traversal: how it stopped.
+        stop_reason: why.
+        end_signal: the declared signal that ended it, None where none did.
+        limits_hit: limits that stopped it.
+        chain_intact: whether the stored events link and their bodies are the admitted ones.
+        pin: evidence of the pin.
+        bound_sent: whether every request named the high-water mark.
+        before: what the source said of itself before the first page.
+        after: the same after the last; None where the walk did not come so far.
+        total: first exact count the source reported.
+        findings: what the walk noticed.
+    """
+
+    traversal: Traversal
+    stop_reason: StopReason
+    end_signal: str | None
+    limits_hit: tuple[LimitName, ...]
+    chain_intact: bool
+    pin: PinEvidence
+    bound_sent: bool
+    before: Opening
+    after: Opening | None
+    total: int | None
+    findings: tuple[Finding, ...]
+
+
+@record
+class Judgement:
+    """What a generation is worth.
+
+    Attributes:
+        status: the coverage status.
+        scope: what a statement may be about.
+        reasons: why it is no more than that, in plain sentences; empty when verified.
+        assumptions: what has to be believed.
+        findings: findings that the judgement itself adds.
+    """
+
+    status: CoverageStatus
+    scope: ConclusionScope
+    reasons: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
+    findings: tuple[Finding, ...]
+
+
+RANK: Final[dict[CoverageStatus, int]] = {
+    "failed": 0,
+    "unknown": 1,
+    "corroborated": 2,
+    "verified": 3,
+}
+
+_WHOLE_RANK = 4
+SCOPE_RANK: Final[dict[ConclusionScope, int]] = {
+    "observed_pages_only": 1,
+    "bounded_view": 2,
+    "records_encountered_in_live_traversal": 3,
+    "all_changes_since_checkpoint": _WHOLE_RANK,
+    "all_records_present_throughout_both_walks": _WHOLE_RANK,
+    "all_records_up_to_high_water_mark": _WHOLE_RANK,
+    "all_records_at_change_token": _WHOLE_RANK,
+    "all_records_in_snapshot": _WHOLE_RANK,
+}
+
+
+def satisfies(
+    status: CoverageStatus,
+    scope: ConclusionScope,
+    *,
+    wish_status: CoverageStatus,
+    wish_scope: ConclusionScope,
+) -> bool:
+    """Say whether a receipt's (status, scope) is at least what was wished for.
+
+    A failed generation satisfies nothing. Scopes of the whole do not stand in for one another;
+    each of them stands in for every lesser scope.
+    """
+    if status == "failed" or RANK[status] < RANK[wish_status]:
+        return False
+    return scope == wish_scope or SCOPE_RANK[scope] > SCOPE_RANK[wish_scope]
+
+
+def judge(scan: Scan, walk: WalkEvidence, figures: Reconciliation) -> Judgement:
+    """Judge one generation.
+
+    `verified` needs all of: the walk finished by the declared end signal; its consistency held
+    throughout; the chain is intact; no finding weighs `error` or `warning`; every expectation
+    that was declared was met by unique keys; and at least one denominator that is not the end
+    signal itself.
+    """
+    added = tuple(_judged_findings(scan, walk, figures))
+    findings = (*walk.findings, *figures.findings, *added)
+    errors = [each for each in findings if each.severity == "error"]
+    doubts = [each for each in findings if each.severity == "warning"]
+    broken = walk.traversal == "failed" or not walk.chain_intact or bool(errors)
+    held, why_not = _consistency_held(scan, walk)
+    reasons = [*_sentences(errors), *_sentences(doubts)]
+    if walk.traversal != "finished":
+        reasons.insert(0, f"the walk was {walk.traversal}: {walk.stop_reason}")
+    if why_not and walk.traversal == "finished":
+        reasons.append(why_not)
+    finished = walk.traversal == "finished"
+    if broken:
+        status: CoverageStatus = "failed"
+        scope: ConclusionScope = "observed_pages_only"
+    elif finished and held and not doubts:
+        status, scope = "verified", whole_scope(scan.contract.consistency)
+    else:
+        status = "unknown"
+        scope = "records_encountered_in_live_traversal" if finished else "observed_pages_only"
+    if scan.contract.mode == "bounded" and status != "failed":
+        status, scope = "unknown", "bounded_view"
+    return Judgement(
+        status=status,
+        scope=scope,
+        reasons=tuple(dict.fromkeys(reasons)),
+        assumptions=assumptions(scan),
+        findings=added,
+    )
+
+
+def accepted(scan: Scan, judgement: Judgement, *, nonconforming: int) -> bool:
+    """Say whether the judgement is at least what the contract accepts."""
+    status, scope = accept_level(scan.contract)
+    return nonconforming <= scan.contract.accept.nonconforming and satisfies(
+        judgement.status, judgement.scope, wish_status=status, wish_scope=scope
+    )
+
+
+def assumptions(scan: Scan) -> tuple[Assumption, ...]:
+    """List what has to be believed, each with its basis."""
+    source, believed = scan.source, list[Assumption]()
+    if scan.contract.consistency == "snapshot" and source.snapshot is not None:
+        believed.append(Assumption(name="pin_honoured", basis=source.snapshot.basis))
+    if scan.contract.consistency == "high_water_mark" and source.high_water_mark is not None:
+        basis = source.high_water_mark.basis
+        believed += [
+            Assumption(name=name, basis=basis)
+            for name in ("append_only", "rows_immutable", "keys_visible_in_order")
+        ]
+    if source.exact_total and source.count is not None:
+        believed.append(Assumption(name="count_exact", basis=source.count.basis))
+    if scan.contract.denominator == "end_signal":
+        believed.append(Assumption(name="end_signal_is_denominator", basis="provider_documented"))
+    believed.append(Assumption(name="principal_view_constant", basis="observed"))
+    if source.continuation == "repeatable":
+        believed.append(Assumption(name="token_repeatable", basis="user_declared"))
+    return tuple(believed)
+
+
+def _judged_findings(scan: Scan, walk: WalkEvidence, figures: Reconciliation) -> list[Finding]:
+    found = list[Finding]()
+    if not walk.chain_intact and not any(f.code == "chain_broken" for f in walk.findings):
+        found.append(finding("chain_broken", expected="events that link", found="a break"))
+    if walk.pin.recheck == "differs" and scan.contract.consistency == "snapshot":
+        found.append(
+            finding(
+                "pin_not_honoured", expected="equal records under one pin", found="other records"
+            )
+        )
+    if walk.after is not None and (walk.after.principal, walk.after.tenant) != (
+        walk.before.principal,
+        walk.before.tenant,
+    ):
+        found.append(
+            finding("principal_changed", expected=walk.before.principal, found=walk.after.principal)
+        )
+    if walk.traversal != "finished":
+        return found
+    if scan.contract.consistency == "live":
+        found.append(finding("live_traversal"))
+    denominators = [
+        e for e in figures.expectations if e.denominator and e.result != "not_evaluated"
+    ]
+    if not denominators and scan.contract.denominator != "end_signal":
+        found.append(
+            finding("no_denominator", expected="one denominator", found="the end signal alone")
+        )
+    return found
+
+
+def _consistency_held(scan: Scan, walk: WalkEvidence) -> tuple[bool, str | None]:
+    """Say whether the declared consistency held, and if not, why."""
+    match scan.contract.consistency:
+        case "snapshot":
+            if scan.source.snapshot is None or walk.pin.version is None:
+                return False, "no version was pinned"
+            if not walk.pin.sent_on_every_request:
+                return False, "not every request named the pinned version"
+            if walk.pin.recheck != "equal":
+                return False, f"the pin recheck was {walk.pin.recheck.replace('_', ' ')}"
+            return True, None
+        case "high_water_mark":
+            if walk.before.high_water_mark is None:
+                return False, "no high-water mark was read before the walk"
+            if not walk.bound_sent:
+                return False, "not every request named the high-water mark"
+            return True, None
+        case "change_token":
+            before = walk.before.change_token
+            if before is None or walk.after is None or walk.after.change_token != before:
+                return False, "the change token is not the same after the walk"
+            return True, None
+        case "two_equal_walks":
+            return False, "only one walk was made"
+        case "live":
+            return False, "the collection could change while it was read"
+
+
+def _sentences(findings: list[Finding]) -> list[str]:
+    return [
+        f"{each.code.replace('_', ' ')}"
+        + (f" on page {each.page}" if each.page else "")
+        + (f": expected {each.expected}, found {each.found}" if each.found is not None else "")
+        for each in findings[:20]
+    ]

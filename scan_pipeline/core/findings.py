@@ -1,0 +1,317 @@
+"""Findings: what was noticed, how much it weighs, and what to do about it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from scan_pipeline.core.canonical import digest_of
+from scan_pipeline.core.value import record
+from scan_pipeline.core.vocabulary import Severity
+
+FIRST_FINDINGS: Final = 100
+"""How many findings a receipt carries; the table carries all."""
+
+
+@record
+class FindingKind:
+    """What a code means: its weight, its usual cause and its remedy."""
+
+    severity: Severity
+    cause: str
+    remedy: str
+
+
+def _kind(severity: Severity, cause: str, remedy: str) -> FindingKind:
+    return FindingKind(severity=severity, cause=cause, remedy=remedy)
+
+
+_ASK_SOURCE = "show the page and this finding to the owner of the source"
+_NEW_GENERATION = "begin a new generation"
+
+KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
+    {
+        # the walk
+        "cursor_repeated": _kind(
+            "error", "the source handed out a continuation it had handed out before", _ASK_SOURCE
+        ),
+        "page_repeated": _kind(
+            "error",
+            "the records of an earlier page came again behind a new continuation",
+            _ASK_SOURCE,
+        ),
+        "no_progress": _kind("error", "page after page brought records already read", _ASK_SOURCE),
+        "continuation_missing": _kind(
+            "error",
+            "the field that says what follows is not in the answer",
+            "correct next.at, or declare the end signal that the source documents",
+        ),
+        "continuation_invalid": _kind(
+            "error",
+            "the field that says what follows holds neither a token nor a declared end",
+            "correct next.at and next.ends_when after the source's documentation",
+        ),
+        "end_signals_disagree": _kind(
+            "error",
+            "one declared signal says the end, another that more follows",
+            "declare the one signal that the source documents as binding",
+        ),
+        "records_missing": _kind(
+            "error",
+            "the answer has no list of records where one was declared",
+            "correct records_at; if it is right, the answer was an error in disguise",
+        ),
+        "error_envelope": _kind(
+            "error", "the answer carries an error although its status says success", _ASK_SOURCE
+        ),
+        "body_unparsable": _kind(
+            "error", "the answer is not the JSON it should be (cut, HTML, not UTF-8)", _ASK_SOURCE
+        ),
+        "member_doubled": _kind(
+            "error", "a member stands twice in the answer; parsers keep one of them", _ASK_SOURCE
+        ),
+        "reported_invalid": _kind(
+            "error",
+            "a count or pin that the source reports has the wrong type",
+            "correct count.at or snapshot.at after the source's documentation",
+        ),
+        "snapshot_changed": _kind(
+            "error", "a page came from another version of the collection", _NEW_GENERATION
+        ),
+        "pin_not_reported": _kind(
+            "error",
+            "the first answer named no version to pin",
+            "correct snapshot.at, or declare a weaker consistency",
+        ),
+        "pin_not_honoured": _kind(
+            "error",
+            "a page read again under the same pin had other records",
+            "declare `consistency: live` until the source keeps what it pins",
+        ),
+        "principal_changed": _kind(
+            "error",
+            "the identity the source reports is not the one the walk began with",
+            "restore the access and begin a new generation",
+        ),
+        "count_changed": _kind(
+            "error",
+            "the exact count that the source reports moved during the walk",
+            "pin a version if the source has one; else begin again at a quiet hour",
+        ),
+        "count_dropped": _kind(
+            "warning", "the source stopped reporting its count during the walk", _ASK_SOURCE
+        ),
+        "remaining_at_end": _kind(
+            "error", "the source said records remained and yet ended", _ASK_SOURCE
+        ),
+        "page_short_of_its_count": _kind(
+            "error", "a page says it holds another number of records than it does", _ASK_SOURCE
+        ),
+        "request_changed": _kind(
+            "error",
+            "a request differed from the one the walk began with",
+            "correct the adapter: filter, order and principal are frozen for a walk",
+        ),
+        "page_changed_on_resume": _kind(
+            "error",
+            "the last page before the break reads differently now",
+            _NEW_GENERATION,
+        ),
+        "request_rejected": _kind(
+            "error", "the source rejected a request", "read the status; correct the scan file"
+        ),
+        "destination_refused": _kind(
+            "error",
+            "the source sent us to another address",
+            "name the address in the contract if it is right",
+        ),
+        "limit_reached": _kind(
+            "warning",
+            "a limit of the contract stopped the walk",
+            "raise the limit named, or ask for less",
+        ),
+        "limit_near": _kind(
+            "note", "more than 80 % of a limit was used", "raise it before it stops a walk"
+        ),
+        "snapshot_expired": _kind(
+            "warning",
+            "the source no longer held the version the walk stood on",
+            f"{_NEW_GENERATION}; larger pages finish sooner",
+        ),
+        "continuation_consumed": _kind(
+            "warning",
+            "a continuation that works once may have been used up by a lost answer",
+            _NEW_GENERATION,
+        ),
+        "source_unavailable": _kind(
+            "warning",
+            "the source did not answer within the retries allowed",
+            "begin a new generation when the source is well",
+        ),
+        "access_refused": _kind(
+            "warning",
+            "the source refused our credentials or rights",
+            "ask for access, then run again",
+        ),
+        "cancelled": _kind("warning", "someone asked the walk to end", _NEW_GENERATION),
+        "abandoned": _kind(
+            "warning",
+            "the walk broke off, and its contract has changed or it cannot be resumed",
+            _NEW_GENERATION,
+        ),
+        "source_window": _kind(
+            "warning", "the source shows no more than a window of its results", "split the query"
+        ),
+        # the records
+        "duplicate_delivery": _kind(
+            "error",
+            "one key came more than once with equal content",
+            "if the source documents repeats, declare `delivery: at_least_once`",
+        ),
+        "duplicate_allowed": _kind("note", "one key came more than once, as declared", "none"),
+        "conflicting_versions": _kind(
+            "error",
+            "one key came with different content: two moments in one walk",
+            "pin a version if the source has one",
+        ),
+        "record_without_key": _kind(
+            "error",
+            "a record has no readable key",
+            "correct contract.key, or show it to the source",
+        ),
+        "nonconforming": _kind(
+            "note",
+            "a record does not fit the record schema",
+            "correct the schema and restage, or raise accept.nonconforming",
+        ),
+        "unknown_field": _kind(
+            "note",
+            "records carry a field the schema does not know; it is kept in _extra",
+            "add it to the schema",
+        ),
+        "beyond_high_water_mark": _kind(
+            "error", "a record lies above the bound that was sent", _ASK_SOURCE
+        ),
+        # the whole
+        "count_missed": _kind(
+            "error",
+            "the number of unique keys is not the exact count",
+            "read missing ranges and pages",
+        ),
+        "partition_count_missed": _kind(
+            "error",
+            "a partition does not hold as many unique keys as the source counts",
+            _ASK_SOURCE,
+        ),
+        "ids_missing": _kind("error", "ids of the declared sequence did not arrive", _ASK_SOURCE),
+        "ids_beyond_sequence": _kind(
+            "error",
+            "ids arrived that the declared sequence does not hold",
+            "correct expect.id_sequence",
+        ),
+        "manifest_missed": _kind("error", "keys differ from the manifest", _ASK_SOURCE),
+        "source_root_missed": _kind("error", "the Merkle root is not the source's", _ASK_SOURCE),
+        "filter_missed": _kind(
+            "error", "records arrived that the filter should have kept away", _ASK_SOURCE
+        ),
+        "swing_exceeded": _kind(
+            "warning",
+            "the number of records moved more than allowed since the last accepted generation",
+            "confirm the change with the owner of the source, then raise expect.swing",
+        ),
+        "chain_broken": _kind(
+            "error",
+            "the stored events do not link: one is missing, moved or altered",
+            _NEW_GENERATION,
+        ),
+        "evidence_altered": _kind(
+            "error", "a stored body is not the one that was admitted", _NEW_GENERATION
+        ),
+        # the judgement
+        "no_denominator": _kind(
+            "warning",
+            "nothing but the end signal says how many there are",
+            "declare a count, per-partition counts, an id sequence or a manifest",
+        ),
+        "live_traversal": _kind(
+            "warning",
+            "rows could move while the pages were read",
+            "declare a snapshot if the source has one",
+        ),
+    }
+)
+
+
+@record
+class Finding:
+    """One thing that was noticed.
+
+    Attributes:
+        code: a key of `KINDS`.
+        severity: weight of this finding; of its kind, unless said otherwise.
+        page: ordinal of the page, from 1, where it lies on one.
+        key: canonical key of the record, where it is about one.
+        expected: what should have been, in words or a number.
+        found: what was.
+    """
+
+    code: str
+    severity: Severity
+    page: int | None = None
+    key: str | None = None
+    expected: str | None = None
+    found: str | None = None
+
+    @property
+    def cause(self) -> str:
+        """Return what usually causes this."""
+        return KINDS[self.code].cause
+
+    @property
+    def remedy(self) -> str:
+        """Return what to do about it."""
+        return KINDS[self.code].remedy
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding with its cause and remedy, all members present."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "page": self.page,
+            "key": self.key,
+            "expected": self.expected,
+            "found": self.found,
+            "cause": self.cause,
+            "remedy": self.remedy,
+        }
+
+
+def finding(
+    code: str,
+    *,
+    page: int | None = None,
+    key: str | None = None,
+    expected: object = None,
+    found: object = None,
+    severity: Severity | None = None,
+) -> Finding:
+    """Make a finding of a known kind."""
+    return Finding(
+        code=code,
+        severity=severity or KINDS[code].severity,
+        page=page,
+        key=key,
+        expected=None if expected is None else str(expected),
+        found=None if found is None else str(found),
+    )
+
+
+def worst(findings: Iterable[Finding]) -> Severity | None:
+    """Return the heaviest severity, None where there is no finding."""
+    present = {each.severity for each in findings}
+    order: Sequence[Severity] = ("error", "warning", "note")
+    return next((severity for severity in order if severity in present), None)
+
+
+def findings_digest(findings: Iterable[Finding]) -> str:
+    """Return `sha256:<hex>` over the findings' canonical JSON, in order."""
+    return f"sha256:{digest_of([each.as_json() for each in findings]).hex()}"

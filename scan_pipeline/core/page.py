@@ -1,0 +1,126 @@
+"""What one request asks for and what one answer brings."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from scan_pipeline.core.value import record
+
+
+@record
+class Next:
+    """The source says that something follows, and how to ask for it."""
+
+    token: str
+
+
+@record
+class End:
+    """The source said, in a declared way, that nothing follows."""
+
+    signal: str
+
+
+Continuation: TypeAlias = Next | End
+"""There is no third case: a missing field is an error, not an end."""
+
+
+@record
+class Position:
+    """Where a walk stands: the continuation token and what holds the collection still.
+
+    Attributes:
+        token: continuation token as the source gave it; None asks for the first page.
+        pin: source version to name in the request, None until one is known.
+        high_water_mark: upper bound to name in the request.
+    """
+
+    token: str | None = None
+    pin: str | None = None
+    high_water_mark: str | None = None
+
+
+@record
+class Reported:
+    """What the source said of the collection beside the records of one page."""
+
+    total: int | None = None
+    remaining: int | None = None
+    page: int | None = None
+    pin: str | None = None
+
+    def facts(self, *, returned: int, sent_pin: str | None, fingerprint: bytes) -> dict[str, Any]:
+        """Return the row's facts; their canonical JSON is what the chain covers."""
+        return {
+            "kind": "page",
+            "fingerprint": fingerprint.hex(),
+            "returned": returned,
+            "total": self.total,
+            "remaining": self.remaining,
+            "page": self.page,
+            "pin": self.pin,
+            "sent_pin": sent_pin,
+        }
+
+
+@record
+class Page:
+    """One answer that was a page.
+
+    Attributes:
+        position: what was asked for.
+        fingerprint: SHA-256 of the frozen request, cursor and pin left out.
+        continuation: what follows, or the declared end.
+        body: bytes as sent, content coding undone.
+        records: number of records.
+        leaf_hashes: SHA-256 leaf of each record, in page order.
+        reported: what the source said beside the records.
+        attempts: sends it took, the first included.
+        requested_at: when the answered request was sent, UTC.
+        received_at: when its last byte came, UTC.
+    """
+
+    position: Position
+    fingerprint: bytes
+    continuation: Continuation
+    body: bytes
+    records: int
+    leaf_hashes: Sequence[bytes]
+    reported: Reported
+    attempts: int
+    requested_at: datetime
+    received_at: datetime
+
+
+@record
+class Refusal:
+    """One answer that was not a page, or no answer at all.
+
+    Attributes:
+        position: what was asked for.
+        status: HTTP status, None where no answer came.
+        reason: one word, e.g. `wait`, `server_error`, `connection_lost`, `error_envelope`.
+        body_digest: SHA-256 of what came.
+        at: when it came, UTC.
+    """
+
+    position: Position
+    status: int | None
+    reason: str
+    body_digest: bytes
+    at: datetime
+
+    def facts(self) -> dict[str, Any]:
+        """Return the row's facts; their canonical JSON is what the chain covers."""
+        return {"kind": "refused", "status": self.status, "reason": self.reason}
+
+
+@record
+class Opening:
+    """What the source says of itself before the first page, and again after the last."""
+
+    principal: str | None = None
+    tenant: str | None = None
+    high_water_mark: str | None = None
+    change_token: str | None = None
+    partition_counts: dict[str, int] | None = None

@@ -1,0 +1,83 @@
+"""The closed words of the project; a state outside these lists does not exist."""
+
+from typing import Final, Literal, TypeAlias, get_args
+
+Mode: TypeAlias = Literal["full", "bounded", "sync"]
+"""What one run enumerates: the whole collection, a declared cap of it, or a round of changes."""
+
+Consistency: TypeAlias = Literal[
+    "snapshot", "change_token", "high_water_mark", "two_equal_walks", "live"
+]
+"""What holds the collection still, or says that nothing does."""
+
+Traversal: TypeAlias = Literal["finished", "interrupted", "failed", "cancelled"]
+"""How a walk stopped: at the declared end, on the way, on broken evidence, or on request."""
+
+StopReason: TypeAlias = Literal[
+    "end_signal",
+    "limit_reached",
+    "snapshot_expired",
+    "abandoned",
+    "source_window",
+    "continuation_consumed",
+    "source_unavailable",
+    "access_refused",
+    "cancelled",
+    "protocol_broken",
+    "evidence_disagrees",
+]
+"""Why a walk stopped, one word; the finding beside it tells the rest."""
+
+CoverageStatus: TypeAlias = Literal["verified", "corroborated", "unknown", "failed"]
+
+ConclusionScope: TypeAlias = Literal[
+    "all_records_in_snapshot",
+    "all_records_at_change_token",
+    "all_records_up_to_high_water_mark",
+    "all_records_present_throughout_both_walks",
+    "all_changes_since_checkpoint",
+    "bounded_view",
+    "records_encountered_in_live_traversal",
+    "observed_pages_only",
+]
+"""What a statement may be about, given one receipt."""
+
+EventKind: TypeAlias = Literal["open", "page", "refused", "close"]
+
+Basis: TypeAlias = Literal["provider_documented", "user_declared", "observed"]
+"""Why a thing is believed that the walk itself cannot show."""
+
+Severity: TypeAlias = Literal["error", "warning", "note"]
+"""`error` makes coverage failed, `warning` keeps it from being verified, `note` decides nothing."""
+
+Outcome: TypeAlias = Literal["met", "missed", "not_evaluated"]
+"""The result of an expectation; what was not evaluated has not failed."""
+
+SignalWord: TypeAlias = Literal[
+    "absent", "null", "empty_string", "empty_page", "no_next_link", "false", "equals"
+]
+"""The shapes in which sources say that nothing follows."""
+
+ContinuationKind: TypeAlias = Literal["repeatable", "single_use", "connection_bound"]
+
+Delivery: TypeAlias = Literal["exactly_once", "at_least_once"]
+
+LeafEncoding: TypeAlias = Literal["raw/v1", "canonical-json/v1"]
+"""What a leaf hashes: the record's bytes as sent, or canonical JSON that the adapter wrote."""
+
+LimitName: TypeAlias = Literal[
+    "pages", "records", "bytes", "seconds", "empty_pages", "repeated_cursors"
+]
+
+WHOLE_COLLECTION: Final[frozenset[ConclusionScope]] = frozenset(
+    {
+        "all_records_in_snapshot",
+        "all_records_at_change_token",
+        "all_records_up_to_high_water_mark",
+        "all_records_present_throughout_both_walks",
+    }
+)
+"""The scopes that speak of a whole collection."""
+
+CONCLUSION_SCOPES: Final[tuple[ConclusionScope, ...]] = get_args(ConclusionScope)
+COVERAGE_STATUSES: Final[tuple[CoverageStatus, ...]] = get_args(CoverageStatus)

@@ -1,0 +1,1 @@
+"""The scans and analyses that ship, a folder each."""

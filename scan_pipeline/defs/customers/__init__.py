@@ -1,0 +1,1 @@
+"""The sample scan: the registry's customers, and the audit of their migration."""

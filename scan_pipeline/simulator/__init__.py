@@ -1,0 +1,1 @@
+"""A registry with a known population, scripted mutations and faults, over real ASGI."""

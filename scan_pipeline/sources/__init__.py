@@ -1,0 +1,1 @@
+"""How to advance: one module a documented protocol, over one transport."""

@@ -1,0 +1,196 @@
+"""From a mapping to a scan, and from a scan to its open source: one line a protocol."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+import httpx2
+from pydantic import TypeAdapter, ValidationError
+
+from scan_pipeline.core.contract import (
+    Contract,
+    Operation,
+    RecordSchema,
+    Scan,
+    Schedule,
+    SourceFacts,
+)
+from scan_pipeline.core.errors import ContractError, ScanPipelineError
+from scan_pipeline.core.value import record
+from scan_pipeline.sources.page_token import PageToken, PageTokenSource
+from scan_pipeline.sources.source import Source
+
+Clock: TypeAlias = Callable[[], datetime]
+Sleep: TypeAlias = Callable[[float], None]
+
+
+@record
+class Problem:
+    """One thing wrong with a scan file: where, what was found, what was expected."""
+
+    at: tuple[str | int, ...]
+    message: str
+
+
+class ScanFileError(ContractError):
+    """A scan file does not parse.
+
+    Attributes:
+        problems: everything that is wrong, in the order of the file.
+    """
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(
+            "; ".join(
+                f"{'.'.join(map(str, each.at)) or 'file'}: {each.message}" for each in problems
+            )
+        )
+        self.problems = problems
+
+
+@record
+class _Blocks:
+    """What every scan file holds beside its source."""
+
+    name: str
+    contract: Contract
+    operation: Operation = Operation()
+    record_schema: RecordSchema = None
+    schedule: Schedule | None = None
+    description: str | None = None
+
+
+PROTOCOLS: Final[Mapping[str, type[SourceFacts]]] = {"page_token": PageTokenSource}
+
+
+_KINDS: Final[Mapping[type, str]] = {str: "a text", dict: "a mapping", list: "a list"}
+"""Kinds of value that are named and not shown: a text in the wrong place may be a pasted secret."""
+
+
+def parse_scan(attributes: Mapping[str, Any]) -> Scan:
+    """Read a scan file's attributes, refusing unknown fields and wrong types.
+
+    Raises:
+        ScanFileError: what is wrong, all of it.
+    """
+    raw = dict(attributes)
+    source = raw.pop("source", None)
+    problems: list[Problem] = []
+    facts = _parse_source(source, problems)
+    blocks = _parse(_Blocks, raw, (), problems)
+    if facts is not None and blocks is not None:
+        problems += _contradictions(facts, blocks)
+    if facts is None or blocks is None or problems:
+        raise ScanFileError(tuple(problems))
+    return Scan(
+        name=blocks.name,
+        source=facts,
+        contract=blocks.contract,
+        operation=blocks.operation,
+        record_schema=blocks.record_schema,
+        schedule=blocks.schedule,
+        description=blocks.description,
+    )
+
+
+def open_source(
+    scan: Scan,
+    *,
+    environ: Mapping[str, str],
+    inner: httpx2.BaseTransport | None,
+    clock: Clock,
+    sleep: Sleep,
+) -> Source:
+    """Open a scan's source; nothing is sent yet."""
+    match scan.source:
+        case PageTokenSource() as facts:
+            return PageToken(
+                facts,
+                retries=scan.operation.retries,
+                environ=environ,
+                inner=inner,
+                clock=clock,
+                sleep=sleep,
+            )
+        case _:
+            raise ContractError(f"no adapter for protocol {scan.source.protocol!r}")
+
+
+def _parse_source(source: Any, problems: list[Problem]) -> SourceFacts | None:
+    if not isinstance(source, Mapping):
+        problems.append(Problem(at=("source",), message="missing; expected the source's facts"))
+        return None
+    protocol = source.get("protocol")
+    if protocol not in PROTOCOLS:
+        problems.append(
+            Problem(
+                at=("source", "protocol"),
+                message=f"found {protocol!r}, expected one of {sorted(PROTOCOLS)}",
+            )
+        )
+        return None
+    return _parse(PROTOCOLS[protocol], source, ("source",), problems)
+
+
+def _parse(kind: type[Any], raw: Any, at: tuple[str, ...], problems: list[Problem]) -> Any:
+    try:
+        return TypeAdapter(kind).validate_json(json.dumps(raw))
+    except ValidationError as error:
+        problems += [
+            Problem(at=(*at, *each["loc"]), message=_told(each["msg"], each["input"], each["type"]))
+            for each in error.errors()
+        ]
+    except (TypeError, ValueError) as error:
+        problems.append(Problem(at=at, message=f"not plain JSON values: {error}"))
+    except ScanPipelineError as error:
+        problems.append(Problem(at=at, message=str(error)))
+    return None
+
+
+def _told(message: str, found: Any, kind: str) -> str:
+    if kind == "missing":
+        return "missing; expected a value"
+    if kind in ("unexpected_keyword_argument", "extra_forbidden"):
+        return "unknown field; remove it or correct its name"
+    shown = _KINDS.get(type(found)) or json.dumps(found)
+    return f"{message[0].lower()}{message[1:]}, found {shown}"
+
+
+def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
+    """Find blocks that are right alone and wrong together."""
+    contract, found = blocks.contract, list[Problem]()
+
+    def wrong(*at: str, message: str) -> None:
+        found.append(Problem(at=at, message=message))
+
+    if contract.consistency == "snapshot" and source.snapshot is None:
+        wrong("contract", "consistency", message="snapshot needs source.snapshot, the pin to send")
+    if contract.consistency == "high_water_mark" and source.high_water_mark is None:
+        wrong("contract", "consistency", message="high_water_mark needs source.high_water_mark")
+    if contract.consistency in ("change_token", "two_equal_walks"):
+        wrong("contract", "consistency", message=f"{contract.consistency} is not built yet")
+    if contract.mode == "sync":
+        wrong("contract", "mode", message="sync is not built yet; expected full or bounded")
+    if contract.limits.over_count is not None and not source.exact_total:
+        wrong("contract", "limits", "over_count", message="needs an exact source.count")
+    expect = contract.expect
+    if expect.partition_counts == "source" and getattr(source, "partition_counts", None) is None:
+        wrong("contract", "expect", "partition_counts", message="needs source.partition_counts")
+    if expect.partition_counts is not None and contract.partition_by is None:
+        wrong("contract", "expect", "partition_counts", message="needs contract.partition_by")
+    sequence = expect.id_sequence
+    if sequence is not None and sequence.last == "count" and not source.exact_total:
+        wrong(
+            "contract", "expect", "id_sequence", "last", message="count needs an exact source.count"
+        )
+    if sequence is not None and contract.key != (sequence.field,):
+        wrong("contract", "expect", "id_sequence", "field", message="must be the key, alone")
+    if contract.mode == "bounded" and not (contract.limits.records or contract.limits.pages):
+        wrong("contract", "limits", message="mode bounded needs limits.records or limits.pages")
+    if isinstance(blocks.record_schema, tuple):
+        names = {column.name for column in blocks.record_schema}
+        for each in contract.key:
+            if each not in names:
+                wrong("record_schema", message=f"has no column for key field {each!r}")
+    return found

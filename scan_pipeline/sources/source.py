@@ -1,0 +1,69 @@
+"""What the engine asks of any source, whatever its protocol."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from scan_pipeline.core.contract import SourceFacts
+from scan_pipeline.core.page import Opening, Page, Position, Refusal
+from scan_pipeline.core.receipt import AdapterRevision
+
+RefusedCallback: TypeAlias = Callable[[Refusal], None]
+"""Told of every answer that was not a page, at once, whether it is retried or not."""
+
+
+class Source(ABC):
+    """One open connection to one collection; knows how to advance and how it ends.
+
+    A source holds no state of the walk: the position it is given says everything.
+    """
+
+    adapter: AdapterRevision
+
+    @property
+    @abstractmethod
+    def facts(self) -> SourceFacts:
+        """Return what is declared of the source."""
+
+    @property
+    @abstractmethod
+    def waited(self) -> float:
+        """Return the seconds spent in waits that the source itself asked for."""
+
+    @abstractmethod
+    def opening(self) -> Opening:
+        """Return what the source says of itself before the first page.
+
+        Raises:
+            AccessRefusedError: the source refused our credentials.
+            SourceUnavailableError: it did not answer within the retries allowed.
+            ProtocolError: it answered with something else than was declared.
+        """
+
+    @abstractmethod
+    def fetch(self, position: Position, *, refused: RefusedCallback) -> Page:
+        """Return one page.
+
+        Raises:
+            ProtocolError: the answer was not a page by the declared protocol.
+            SnapshotExpiredError: the version or continuation is gone.
+            ContinuationConsumedError: a continuation that works once may be used up.
+            AccessRefusedError: the source refused our credentials or rights.
+            SourceUnavailableError: it did not answer within the retries allowed.
+        """
+
+    @abstractmethod
+    def closing(self, position: Position) -> Opening:
+        """Return what the source says of itself after the last page, under the same pin."""
+
+    @abstractmethod
+    def records(self, body: bytes) -> Sequence[bytes]:
+        """Return the records of an admitted body, in page order, as their bytes.
+
+        Raises:
+            ProtocolError: the body is not a page.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of connections; the source is of no use afterwards."""

@@ -1,0 +1,1 @@
+"""One module a stage, in pipeline order: enumerate, stage, reconcile, certify, unlock."""

@@ -1,0 +1,104 @@
+"""What the stored events say of a walk: read back, linked again, and summed up."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from scan_pipeline.core.canonical import digest_of
+from scan_pipeline.core.chain import ChainBrokenError, chain_over, chain_start
+from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.coverage import PinEvidence, Recheck, WalkEvidence
+from scan_pipeline.core.errors import TamperedError
+from scan_pipeline.core.findings import Finding, finding
+from scan_pipeline.core.page import Opening
+from scan_pipeline.store.events import Event
+
+
+def check_chain(events: Sequence[Event]) -> bytes:
+    """Link the events again and return the chain's last digest.
+
+    Raises:
+        TamperedError: an event is missing, moved, altered, or of another walk.
+    """
+    if not events or events[0].event != "open":
+        raise TamperedError("pages", "no open event; expected the walk's first row")
+    for event in events:
+        if digest_of(event.facts) != event.facts_digest:
+            raise TamperedError(
+                "pages", f"event {event.seq}: its facts are not those it was stored with"
+            )
+    try:
+        chain = chain_over(events[0].facts_digest, links=[event.link() for event in events[1:]])
+    except ChainBrokenError as error:
+        raise TamperedError("pages", str(error)) from error
+    if events[0].chain != chain_start(events[0].facts_digest):
+        raise TamperedError("pages", "event 0: the chain does not begin with the open event")
+    if chain != events[-1].chain:
+        raise TamperedError(
+            "pages", f"event {events[-1].seq}: the chain does not end where it should"
+        )
+    ordinals = [event.page for event in events if event.event == "page"]
+    if ordinals != list(range(1, len(ordinals) + 1)):
+        raise TamperedError("pages", "the pages are not numbered from 1 without a gap")
+    return chain
+
+
+def walk_evidence(scan: Scan, events: Sequence[Event]) -> WalkEvidence:
+    """Sum up a closed walk for the judgement."""
+    pages = [event for event in events if event.event == "page"]
+    close = events[-1].facts if events[-1].event == "close" else None
+    findings = tuple(Finding(**each) for each in close["findings"]) if close else ()
+    intact = True
+    try:
+        check_chain(events)
+    except TamperedError as error:
+        intact = False
+        findings = (*findings, finding("chain_broken", expected="linked events", found=error))
+    before = Opening(**events[0].facts["before"]) if events else Opening()
+    after = close and close["after"]
+    return WalkEvidence(
+        traversal=close["traversal"] if close else "interrupted",
+        stop_reason=close["stop_reason"] if close else "abandoned",
+        end_signal=pages[-1].end_signal if pages else None,
+        limits_hit=tuple(close["limits_hit"]) if close else (),
+        chain_intact=intact,
+        pin=_pin_evidence(scan, pages, close),
+        bound_sent=before.high_water_mark is not None,
+        before=before,
+        after=Opening(**after) if after else None,
+        total=first_total(scan, pages),
+        findings=findings,
+    )
+
+
+def first_total(scan: Scan, pages: Sequence[Event]) -> int | None:
+    """Return the first exact count the source reported for the whole."""
+    if not scan.source.exact_total:
+        return None
+    for event in pages:
+        if event.facts["total"] is not None:
+            return int(event.facts["total"])
+        if event.facts["remaining"] is not None:
+            before = sum(
+                each.returned or 0 for each in pages if (each.page or 0) <= (event.page or 0)
+            )
+            return before + int(event.facts["remaining"])
+    return None
+
+
+def total_moved(scan: Scan, pages: Sequence[Event]) -> bool:
+    """Say whether the source's exact count was not the same on every page."""
+    if not scan.source.exact_total:
+        return False
+    return len({event.facts["total"] for event in pages if event.facts["total"] is not None}) > 1
+
+
+def _pin_evidence(scan: Scan, pages: Sequence[Event], close: dict[str, Any] | None) -> PinEvidence:
+    if scan.contract.consistency != "snapshot" or not pages:
+        return PinEvidence()
+    version = pages[0].facts["pin"]
+    sent = all(event.facts["sent_pin"] == version for event in pages[1:])
+    checked = close["recheck"] if close else []
+    recheck: Recheck = "not_done"
+    if checked:
+        recheck = "equal" if all(each["equal"] for each in checked) else "differs"
+    return PinEvidence(version=version, sent_on_every_request=sent, recheck=recheck)

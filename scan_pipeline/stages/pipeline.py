@@ -1,0 +1,239 @@
+"""The stages of one generation in order, each on what the one before left in the lake."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from scan_pipeline.core.contract import ContractDigests, Scan, contract_digests, scope_digest
+from scan_pipeline.core.coverage import WalkEvidence
+from scan_pipeline.core.receipt import statement_bytes
+from scan_pipeline.core.reconciliation import Reconciliation
+from scan_pipeline.stages.certify import all_findings, make_receipt
+from scan_pipeline.stages.enumerate import Enumeration, Progress
+from scan_pipeline.stages.evidence import total_moved, walk_evidence
+from scan_pipeline.stages.publish import publish
+from scan_pipeline.stages.reconcile import COLUMNS, Reconciled, Reconciler
+from scan_pipeline.stages.record_schema import ResolvedSchema, resolve_schema
+from scan_pipeline.stages.record_texts import RecordTexts
+from scan_pipeline.stages.stage import Staged, Staging
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.events import Event
+from scan_pipeline.store.generations import GenerationStore
+from scan_pipeline.store.keys import signing_signer
+from scan_pipeline.store.pinning import PinnedTable, pin
+from scan_pipeline.store.receipts import StoredReceipt
+from scan_pipeline.store.table_reader import TableReader
+from scan_pipeline.store.trust import receipt_id, sign
+
+COMPACT_ABOVE: Final = 32
+"""Files of one generation above which they are rewritten into few; below, reading is as fast."""
+
+
+def never_cancelled() -> None:
+    """Let a walk go on."""
+
+
+class Pipeline:
+    """The stages of one generation.
+
+    Args:
+        scan: what is enumerated.
+        generation: the generation that is worked on.
+        workspace: where.
+        evidence: generation whose pages are the evidence; another than its own after a restage.
+    """
+
+    def __init__(
+        self,
+        scan: Scan,
+        generation: str,
+        *,
+        workspace: Workspace,
+        evidence: str | None = None,
+    ) -> None:
+        self.scan, self.generation = scan, generation
+        self._workspace = workspace
+        self._evidence = evidence or generation
+        self.schema: ResolvedSchema = resolve_schema(scan.record_schema)
+        self.digests: ContractDigests = contract_digests(
+            scan, schema_fingerprint=self.schema.fingerprint
+        )
+        self._reconciled: Reconciled | None = None
+
+    @property
+    def store(self) -> GenerationStore:
+        """The generation's tables."""
+        return self._workspace.store(self.scan.name, self.generation, evidence=self._evidence)
+
+    def is_sealed(self) -> bool:
+        """Say whether the generation has its receipt; its stages then write nothing more."""
+        return self.store.is_sealed()
+
+    def pages(
+        self,
+        *,
+        restart_of: str | None = None,
+        check_cancelled: Callable[[], None] = never_cancelled,
+        interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
+        progress: Progress = lambda _: None,
+        sleep: Callable[[float], None] | None = None,
+    ) -> list[Event]:
+        """Enumerate the source, or take up a walk that broke off, and close the generation.
+
+        Returns:
+            The generation's events.
+
+        Raises:
+            WriterConflictError: another writer holds the generation.
+            ConfigurationError: a key or secret is missing.
+        """
+        self._workspace.begin(self.scan.name)
+        store = self.store
+        if store.is_sealed():
+            return store.events()
+        source = self._workspace.source(self.scan, sleep=sleep)
+        try:
+            Enumeration(
+                self.scan,
+                source=source,
+                store=store,
+                digests=self.digests,
+                schema_fingerprint=self.schema.fingerprint,
+                clock=self._workspace.clock,
+                check_cancelled=check_cancelled,
+                interruptions=interruptions,
+                progress=progress,
+            ).run(restart_of=restart_of)
+        finally:
+            source.close()
+        table = store.pages()
+        if len(table.files(self.generation)) > COMPACT_ABOVE:
+            table.compact(self.generation)
+        return store.events()
+
+    def records(self) -> Staged | None:
+        """Stage the admitted pages; None where the generation is sealed already."""
+        store = self.store
+        if store.is_sealed():
+            return None
+        source = self._workspace.source(self.scan)
+        try:
+            staged = Staging(self.scan, source=source, store=store, schema=self.schema).run()
+        finally:
+            source.close()
+        store.write_findings([("records", each) for each in staged.findings])
+        return staged
+
+    def reconciliation(self) -> Reconciled:
+        """Reconcile the staged records; the summaries and findings are written with it."""
+        store = self.store
+        events = store.events()
+        walk = walk_evidence(self.scan, events)
+        reconciled = self.reconcile(walk, events)
+        if not store.is_sealed():
+            store.write_summaries(reconciled.partitions)
+            self._write_findings(store, walk, reconciled.figures)
+        self._reconciled = reconciled
+        return reconciled
+
+    def receipt(self, *, supersedes: str | None = None) -> StoredReceipt:
+        """Certify the generation, once, and publish it where it is accepted.
+
+        Raises:
+            WriterConflictError: another writer certified it first, with another receipt.
+        """
+        store, trust = self.store, self._workspace.trust
+        if store.is_sealed():
+            store.receipts.repair(self.generation)
+            return store.receipts.read(self.generation, trust=trust)
+        events = store.events()
+        walk = walk_evidence(self.scan, events)
+        reconciled = self._reconciled or self.reconciliation()
+        self._reconciled = None
+        receipt = make_receipt(
+            self.scan,
+            generation=self.generation,
+            events=events,
+            walk=walk,
+            figures=reconciled.figures,
+            findings=store.read_findings(stage="records"),
+            digests=self.digests,
+            pinned=self._pins(store),
+            clock=self._workspace.clock,
+            supersedes=supersedes,
+        )
+        now: datetime = self._workspace.clock()
+        signer = signing_signer(self._workspace.project, now=now, create="never")
+        payload = statement_bytes(receipt)
+        store.receipts.write(
+            receipt,
+            envelope=sign(payload, signer=signer),
+            receipt_id=receipt_id(payload),
+            at=now,
+        )
+        return store.receipts.read(self.generation, trust=trust)
+
+    def published(self, stored: StoredReceipt) -> bool:
+        """Put an accepted generation in the place of the published one; say whether it was."""
+        return publish(stored, self.scan, workspace=self._workspace)
+
+    def reconcile(self, walk: WalkEvidence, events: list[Event]) -> Reconciled:
+        """Compute the figures from the tables as they are now, writing nothing."""
+        store = self.store
+        table = store.records()
+        source = self._workspace.source(self.scan)
+        texts = RecordTexts(store, source)
+        try:
+            return Reconciler(
+                self.scan,
+                walk=walk,
+                total_moved=total_moved(self.scan, [e for e in events if e.event == "page"]),
+                rows=_rows(table, self.generation),
+                batches=lambda columns: table.batches(self.generation, columns=columns),
+                text=texts.text,
+                last_accepted=self._last_accepted(),
+            ).run()
+        finally:
+            source.close()
+
+    def _pins(self, store: GenerationStore) -> dict[str, tuple[str, str, PinnedTable]]:
+        tables = {
+            "pages": (store.pages(), self._evidence),
+            "records": (store.records(), self.generation),
+            "partition_summaries": (store.summaries(), self.generation),
+            "findings": (store.findings_table(), self.generation),
+        }
+        return {
+            name: (table.location, generation, pin(table, generation))
+            for name, (table, generation) in tables.items()
+        }
+
+    def _write_findings(
+        self, store: GenerationStore, walk: WalkEvidence, figures: Reconciliation
+    ) -> None:
+        """Write every finding in the order in which the receipt digests them."""
+        staged = store.read_findings(stage="records")
+        told = all_findings(self.scan, walk, staged, figures)
+        first, second = len(walk.findings), len(walk.findings) + len(staged)
+        stages = [*["pages"] * first, *["records"] * len(staged)]
+        stages += ["reconciliation"] * (len(told) - second)
+        store.write_findings(list(zip(stages, told, strict=True)))
+
+    def _last_accepted(self) -> int | None:
+        """Return the number of records of the last accepted generation of this scope."""
+        if self.scan.contract.expect.swing is None:
+            return None
+        scope = scope_digest(self.scan)
+        receipts = self._workspace.receipts(self.scan.name)
+        for generation in reversed(receipts.generations()):
+            if generation == self.generation:
+                continue
+            receipt = receipts.read(generation, trust=self._workspace.trust).receipt
+            if receipt.accepted and receipt.scope_digest == scope:
+                return receipt.unique_ids_observed
+        return None
+
+
+def _rows(table: TableReader, generation: str) -> int:
+    columns = (COLUMNS[0],)
+    return sum(batch.num_rows for batch in table.batches(generation, columns=columns))

@@ -1,0 +1,70 @@
+"""The last accepted generation as a plain table, for readers who never heard of generations."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.errors import TamperedError
+from scan_pipeline.stages.unlock import checked_records
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.receipts import StoredReceipt, generation_order
+from scan_pipeline.store.tables import Table, open_published
+
+HIDDEN: Final = ("_page", "_position", "_key", "_key_hash", "_leaf_hash")
+"""Columns of the staging that a reader of the published table has no use for."""
+
+RECEIPT_ID: Final = "scan_pipeline.receipt_id"
+GENERATION: Final = "scan_pipeline.generation"
+
+
+def publish(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> bool:
+    """Put an accepted generation in the place of the published one.
+
+    A generation that is not accepted, or is older than the published one, changes nothing: the
+    last accepted night stays.
+
+    Returns:
+        Whether the published table was written.
+
+    Raises:
+        TamperedError: the staged records are not those of the receipt.
+    """
+    if not stored.receipt.accepted:
+        return False
+    generation = stored.receipt.scan_generation
+    current = published_generation(scan.name, workspace=workspace)
+    if current is not None and generation_order(current) >= generation_order(generation):
+        return False
+    staged = checked_records(stored, workspace)
+    first = next(staged.batches(generation), None)
+    written = staged.read(generation).schema if first is None else first.schema
+    keep = [field for field in written if field.name not in HIDDEN]
+    schema = pa.schema(keep)
+    rows = pa.RecordBatchReader.from_batches(schema, _rows(staged, generation, schema))
+    table = open_published(workspace.lake, scan.name, schema)
+    published = table.replace_all(
+        rows,
+        generation=generation,
+        metadata={RECEIPT_ID: stored.receipt_id, GENERATION: generation},
+    )
+    if published != stored.receipt.records_observed:
+        raise TamperedError(
+            "published",
+            f"{published} rows were published; expected {stored.receipt.records_observed}",
+        )
+    return True
+
+
+def published_generation(scan: str, *, workspace: Workspace) -> str | None:
+    """Return the generation that the published table holds, None where there is none."""
+    table = open_published(workspace.lake, scan)
+    if not table.exists():
+        return None
+    found = table.latest_commit().get(GENERATION)
+    return None if found is None else str(found)
+
+
+def _rows(staged: Table, generation: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    yield from staged.batches(generation, columns=schema.names)

@@ -1,0 +1,312 @@
+"""Fifth stage: the only way to a generation's records, and it asks for the receipt first."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Literal
+
+import polars as pl
+import pyarrow as pa
+
+from scan_pipeline.core.contract import Scan, scope_digest
+from scan_pipeline.core.coverage import SCOPE_RANK, satisfies
+from scan_pipeline.core.errors import GateClosedError, TamperedError
+from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.value import record
+from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.pinning import PinnedFile, PinnedTable, verify_pin
+from scan_pipeline.store.receipts import StoredReceipt
+from scan_pipeline.store.tables import Table
+
+Wish = Literal["verified", "corroborated"]
+"""The least status a reader of the whole asks for."""
+
+LABELS = ("_receipt_id", "_coverage_status", "_conclusion_scope")
+
+
+class VerifiedCollection:
+    """The whole collection of one generation; made by `unlock` alone."""
+
+    def __init__(self, table: Table, stored: StoredReceipt) -> None:
+        self._table, self._generation = table, _records_pin(stored.receipt)[0]
+        self.receipt, self.receipt_id = stored.receipt, stored.receipt_id
+
+    def frame(self) -> pl.LazyFrame:
+        """Return exactly this generation's records, one row each, columns as staged."""
+        return _frame(self._table, self._generation)
+
+    def arrow(self) -> pa.Table:
+        """Return the same rows as an Arrow table, read at once."""
+        return self._table.read(self._generation)
+
+    def word(self) -> str:
+        """Return the receipt's sentence."""
+        return self.receipt.statement
+
+
+class PartialCollection:
+    """Records that are not proven to be the whole; every row says so."""
+
+    def __init__(self, table: Table, stored: StoredReceipt, *, word: str) -> None:
+        self._table, self._generation = table, _records_pin(stored.receipt)[0]
+        self.receipt, self.receipt_id = stored.receipt, stored.receipt_id
+        self.warning = word
+
+    def labelled_frame(self) -> pl.LazyFrame:
+        """Return the rows with the receipt id, the status and the scope on each of them."""
+        return _frame(self._table, self._generation).with_columns(
+            pl.lit(self.receipt_id).alias("_receipt_id"),
+            pl.lit(self.receipt.coverage_status).alias("_coverage_status"),
+            pl.lit(self.receipt.conclusion_scope).alias("_conclusion_scope"),
+        )
+
+
+@record
+class Standing:
+    """What a reader should know of a scan's generations, newest first.
+
+    Attributes:
+        opened: the generation that satisfies the wish.
+        age: time since its last page.
+        newer: generations after it that do not, with the reason of each.
+    """
+
+    opened: str
+    age: timedelta
+    newer: tuple[tuple[str, str], ...]
+
+    def word(self) -> str:
+        """Return it as one sentence."""
+        days = self.age.total_seconds() / 86400
+        said = f"data of generation {self.opened}, {days:.1f} days old"
+        if self.newer:
+            generation, why = self.newer[-1]
+            said += f"; the newer generation {generation} was not accepted: {why}"
+        return said
+
+
+def unlock(
+    stored: StoredReceipt,
+    scan: Scan,
+    *,
+    workspace: Workspace,
+    at_least: Wish = "verified",
+    contents: bool = False,
+) -> VerifiedCollection:
+    """Open the whole collection of one generation.
+
+    Args:
+        stored: its receipt, read and with its signature checked.
+        scan: the contract the reader means.
+        workspace: where the tables lie.
+        at_least: the least status; `corroborated` must be asked for by name.
+        contents: whether file contents are hashed, not only their paths and sizes.
+
+    Raises:
+        GateClosedError: the receipt is of another contract, or does not say as much.
+        TamperedError: the records are not those that were sealed.
+    """
+    receipt = stored.receipt
+    _same_scope(receipt, scan)
+    whole = receipt.conclusion_scope in WHOLE_COLLECTION
+    if not whole or not satisfies(
+        receipt.coverage_status,
+        receipt.conclusion_scope,
+        wish_status=at_least,
+        wish_scope=receipt.conclusion_scope,
+    ):
+        raise _closed(receipt, f"expected {at_least} over the whole collection")
+    if receipt.extraction.nonconforming > receipt.accept.nonconforming:
+        raise _closed(
+            receipt,
+            f"{receipt.extraction.nonconforming} records do not conform; expected at most "
+            f"{receipt.accept.nonconforming}",
+        )
+    return VerifiedCollection(checked_records(stored, workspace, contents=contents), stored)
+
+
+def open_partial(
+    stored: StoredReceipt,
+    scan: Scan,
+    *,
+    workspace: Workspace,
+    accept: ConclusionScope,
+    contents: bool = False,
+) -> PartialCollection:
+    """Open what was read of one generation, as no more than its scope.
+
+    Args:
+        stored: its receipt, read and with its signature checked.
+        scan: the contract the reader means.
+        workspace: where the tables lie.
+        accept: the least scope the reader is content with, named.
+        contents: whether file contents are hashed, not only their paths and sizes.
+
+    Raises:
+        GateClosedError: the evidence disagrees, or the scope is less than `accept`.
+        TamperedError: the records are not those that were sealed.
+    """
+    receipt = stored.receipt
+    _same_scope(receipt, scan)
+    if receipt.coverage_status == "failed":
+        raise _closed(receipt, "a failed generation opens to nobody")
+    if SCOPE_RANK[receipt.conclusion_scope] < SCOPE_RANK[accept]:
+        raise _closed(receipt, f"expected at least {accept}")
+    table = checked_records(stored, workspace, contents=contents)
+    return PartialCollection(table, stored, word=receipt.statement)
+
+
+class Collection:
+    """The generations of one scan, to be opened by what they prove.
+
+    Args:
+        scan: the contract the reader means.
+        workspace: where the tables lie.
+    """
+
+    def __init__(self, scan: Scan, *, workspace: Workspace) -> None:
+        self._scan, self._workspace = scan, workspace
+
+    def latest(
+        self, *, at_least: Wish = "verified", max_age: timedelta | None = None
+    ) -> VerifiedCollection:
+        """Open the newest generation that is proven whole.
+
+        Raises:
+            GateClosedError: there is none, or it is older than `max_age`; the message says what
+                became of newer ones.
+        """
+        stored, standing = self._newest(at_least)
+        if max_age is not None and standing.age > max_age:
+            raise GateClosedError(
+                scan=self._scan.name,
+                generation=stored.receipt.scan_generation,
+                reason=f"{standing.word()}; expected at most {max_age}",
+            )
+        return unlock(stored, self._scan, workspace=self._workspace, at_least=at_least)
+
+    def generation(self, generation: str, *, at_least: Wish = "verified") -> VerifiedCollection:
+        """Open one generation by name.
+
+        Raises:
+            GateClosedError: it has no receipt, or one that does not say as much.
+        """
+        return unlock(
+            self.receipt(generation), self._scan, workspace=self._workspace, at_least=at_least
+        )
+
+    def partial(self, generation: str, *, accept: ConclusionScope) -> PartialCollection:
+        """Open what was read of one generation, as no more than its scope; raises as above."""
+        return open_partial(
+            self.receipt(generation), self._scan, workspace=self._workspace, accept=accept
+        )
+
+    def receipt(self, generation: str) -> StoredReceipt:
+        """Return the receipt of one generation, signature checked.
+
+        Raises:
+            GateClosedError: it has none.
+        """
+        return self._workspace.receipts(self._scan.name).read(
+            generation, trust=self._workspace.trust
+        )
+
+    def standing(self, *, at_least: Wish = "verified") -> Standing:
+        """Say which generation `latest` would open, how old it is, and what came after it."""
+        return self._newest(at_least)[1]
+
+    def _newest(self, at_least: Wish) -> tuple[StoredReceipt, Standing]:
+        newer: list[tuple[str, str]] = []
+        scope = scope_digest(self._scan)
+        for generation in reversed(self._workspace.receipts(self._scan.name).generations()):
+            stored = self.receipt(generation)
+            receipt = stored.receipt
+            whole = receipt.conclusion_scope in WHOLE_COLLECTION
+            if (
+                receipt.scope_digest == scope
+                and whole
+                and receipt.accepted
+                and satisfies(
+                    receipt.coverage_status,
+                    receipt.conclusion_scope,
+                    wish_status=at_least,
+                    wish_scope=receipt.conclusion_scope,
+                )
+            ):
+                age = self._workspace.clock() - observed_at(receipt)
+                return stored, Standing(opened=generation, age=age, newer=tuple(reversed(newer)))
+            newer.append((generation, why_closed(receipt)))
+        told = f"; {newer[0][0]}: {newer[0][1]}" if newer else ""
+        raise GateClosedError(
+            scan=self._scan.name,
+            generation=None,
+            reason=f"no generation is {at_least} over the whole collection{told}",
+        )
+
+
+def observed_at(receipt: Receipt) -> datetime:
+    """Return when the newest page of a generation was read."""
+    return datetime.fromisoformat(receipt.last_page_at or receipt.observation_started_at)
+
+
+def why_closed(receipt: Receipt) -> str:
+    """Return in a few words why a receipt does not open the whole."""
+    status = f"{receipt.coverage_status}, {receipt.conclusion_scope}"
+    return f"{status}: {receipt.reasons[0]}" if receipt.reasons else status
+
+
+def _same_scope(receipt: Receipt, scan: Scan) -> None:
+    expected = scope_digest(scan)
+    if receipt.scan != scan.name or receipt.scope_digest != expected:
+        raise GateClosedError(
+            scan=scan.name,
+            generation=receipt.scan_generation,
+            reason=f"the receipt is of another contract (scope {receipt.scope_digest}); expected "
+            f"{expected}. Scan again under the present contract",
+        )
+
+
+def _closed(receipt: Receipt, expected: str) -> GateClosedError:
+    return GateClosedError(
+        scan=receipt.scan,
+        generation=receipt.scan_generation,
+        reason=f"coverage is {why_closed(receipt)}; {expected}",
+    )
+
+
+def _records_pin(receipt: Receipt) -> tuple[str, PinnedTable]:
+    held = receipt.evidence.get("records")
+    if held is None:
+        raise TamperedError("receipt", f"{receipt.scan_generation}: no records are pinned")
+    return held.generation, PinnedTable(
+        location=held.table,
+        version=held.version,
+        rows=held.rows,
+        files_digest=held.files_digest,
+        files=tuple(
+            PinnedFile(path=each.path, size=each.size, sha256=each.sha256) for each in held.files
+        ),
+    )
+
+
+def checked_records(
+    stored: StoredReceipt, workspace: Workspace, *, contents: bool = False
+) -> Table:
+    """Return the table of a receipt's records after holding it against the pin.
+
+    Raises:
+        TamperedError: files are missing, added or altered.
+    """
+    generation, pin = _records_pin(stored.receipt)
+    table = workspace.store(stored.receipt.scan, generation).records()
+    verify_pin(table, generation, pin, contents=contents)
+    return table
+
+
+def _frame(table: Table, generation: str) -> pl.LazyFrame:
+    paths: Sequence[str] = table.file_uris(generation)
+    if not paths:
+        return pl.LazyFrame(schema=pl.DataFrame(table.read(generation)).schema)
+    return pl.scan_parquet(
+        list(paths), hive_partitioning=False, missing_columns="insert"
+    ).with_columns(pl.lit(generation).alias("scan_generation"))

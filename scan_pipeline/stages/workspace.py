@@ -1,0 +1,128 @@
+"""Where the stages work: a project's places, its keys, and the world outside as arguments."""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+import httpx2
+
+from scan_pipeline.core.contract import Scan
+from scan_pipeline.sources.catalogue import open_source
+from scan_pipeline.sources.source import Source
+from scan_pipeline.store.generations import GenerationStore
+from scan_pipeline.store.keys import Creation, data_key, signing_signer
+from scan_pipeline.store.lake import Lake
+from scan_pipeline.store.project import Project, find_project
+from scan_pipeline.store.receipts import ReceiptStore
+from scan_pipeline.store.sealing import Sealer
+from scan_pipeline.store.trust import Trust
+
+SIMULATOR = "simulator://"
+SAMPLE_TOKEN = "REGISTRY_TOKEN"  # noqa: S105  # the name of a variable
+
+
+def utc_now() -> datetime:
+    """Return the time in UTC."""
+    return datetime.now(UTC)
+
+
+class Workspace:
+    """One project, opened for work.
+
+    Args:
+        project: its places.
+        environ: where secrets are looked up when sending.
+        inner: HTTP transport for every source; None for the network, or for the simulator in
+            this process where a source's address begins with `simulator://`.
+        clock: time in UTC.
+        sleep: waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        environ: Mapping[str, str],
+        inner: httpx2.BaseTransport | None = None,
+        clock: Callable[[], datetime] = utc_now,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.project, self.environ = project, environ
+        self.clock, self.sleep = clock, sleep
+        self.lake = Lake(root=project.lake)
+        self._inner = inner
+
+    def source(self, scan: Scan, *, sleep: Callable[[float], None] | None = None) -> Source:
+        """Open a scan's source; nothing is sent yet."""
+        environ, inner = self._surroundings(scan)
+        return open_source(
+            scan,
+            environ=environ,
+            inner=inner,
+            clock=self.clock,
+            sleep=sleep or self.sleep,
+        )
+
+    def store(
+        self,
+        scan: str,
+        generation: str,
+        *,
+        evidence: str | None = None,
+        create: Creation = "never",
+    ) -> GenerationStore:
+        """Return a generation's tables; keys are looked up when something is sealed or opened."""
+
+        def new_sealer() -> Sealer:
+            return Sealer(data_key(self.project, scan=scan, now=self.clock(), create=create))
+
+        return GenerationStore(
+            self.lake, scan=scan, generation=generation, new_sealer=new_sealer, evidence=evidence
+        )
+
+    def receipts(self, scan: str) -> ReceiptStore:
+        """Return the receipts of a scan."""
+        return ReceiptStore(self.lake, scan)
+
+    def begin(self, scan: str) -> None:
+        """Make sure of the keys before anything is written, creating them for a fresh local lake.
+
+        Raises:
+            ConfigurationError: a key is missing and may not be begun here.
+        """
+        now = self.clock()
+        signing_signer(self.project, now=now)
+        data_key(self.project, scan=scan, now=now)
+
+    @cached_property
+    def trust(self) -> Trust:
+        """The keys whose receipts are believed."""
+        return Trust.load(self.project.trust, lake=self.project.lake)
+
+    def _surroundings(self, scan: Scan) -> tuple[Mapping[str, str], httpx2.BaseTransport | None]:
+        """Return where secrets are looked up and what carries requests.
+
+        The sample registry runs in this process; its token is public, so that a first run needs
+        no set-up.
+        """
+        if not str(getattr(scan.source, "url", "")).startswith(SIMULATOR):
+            return self.environ, self._inner
+        # Imported here: only scans of the sample registry pay for it.
+        from scan_pipeline.simulator.principals import AUDITOR_TOKEN  # noqa: PLC0415
+        from scan_pipeline.simulator.registry import Registry  # noqa: PLC0415
+        from scan_pipeline.simulator.transport import SimulatorTransport  # noqa: PLC0415
+
+        environ = {SAMPLE_TOKEN: AUDITOR_TOKEN, **self.environ}
+        return environ, self._inner or SimulatorTransport(
+            Registry(clock=self.clock), sleep=self.sleep
+        )
+
+
+def open_workspace(
+    *, lake: str | None = None, cwd: Path | None = None, environ: Mapping[str, str]
+) -> Workspace:
+    """Open the workspace of the project around a folder."""
+    project = find_project(lake=lake, cwd=cwd or Path.cwd(), environ=environ)
+    return Workspace(project, environ=environ)

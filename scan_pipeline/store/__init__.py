@@ -1,0 +1,1 @@
+"""The lake: what is written, how it is read back, and what guards it."""

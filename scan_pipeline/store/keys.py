@@ -1,0 +1,300 @@
+"""The private keys: one that signs receipts, and one a scan that seals bodies and tokens.
+
+They lie in one folder outside the lake (0700, files 0600): `signing_key.pem` (PKCS #8) and
+`<scan>.data_key.json`. A key is created only by a first run into a local lake, or by `init`;
+everywhere else a missing key is an error, since a fresh one would hide that the old one is lost.
+
+A data key file holds a list, oldest first: the last one that is not destroyed seals, every one
+left opens. Destroying a key sets `key` to null and `destroyed_at`; its id stays, so that what it
+sealed can be named as erased rather than taken for damaged.
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+from securesystemslib.signer import (  # re-exported there without `__all__`
+    CryptoSigner,  # pyright: ignore[reportPrivateImportUsage]
+)
+
+from scan_pipeline.core.errors import ConfigurationError, ContractError
+from scan_pipeline.core.value import record
+from scan_pipeline.store.project import Project, create_once, refusals
+from scan_pipeline.store.trust import Trust, TrustedKey, begin_trust
+
+SIGNING_KEY_FILE: Final = "signing_key.pem"
+DATA_KEY_BYTES: Final = 32
+
+Creation: TypeAlias = Literal["first_run", "init", "never"]
+"""Who asks for a key: a run, which creates it for a fresh local lake; `init`, for a remote one
+too; or a reader, who creates nothing."""
+
+RandomBytes: TypeAlias = Callable[[int], bytes]
+"""Gives that many unpredictable bytes; `os.urandom` outside tests."""
+
+
+@record
+class DataKey:
+    """The key that seals a scan's bodies and tokens.
+
+    Attributes:
+        key_id: 16 hex digits, derived from the key.
+        key: 32 bytes for AES-256-GCM; never shown.
+        older: the keys it replaced, newest first; they open what they sealed, and seal nothing.
+    """
+
+    key_id: str
+    key: bytes
+    older: tuple["DataKey", ...] = ()
+
+    def __repr__(self) -> str:
+        return f"DataKey(key_id={self.key_id!r}, older={self.older!r})"
+
+
+def signing_signer(
+    project: Project,
+    *,
+    now: datetime,
+    create: Creation = "first_run",
+    random: RandomBytes = os.urandom,
+) -> CryptoSigner:
+    """Load the key that signs receipts, or begin with one.
+
+    A key and its trust file are begun only where there is nothing yet to vouch for: no receipts
+    in the local lake (a remote one cannot be looked into from here: `init` answers for it) and no
+    key in the trust file. Call it at the start of a run, before anything is written.
+
+    Args:
+        project: where lake, keys and trust file are.
+        now: the moment noted in a trust file that is begun; with a time zone.
+        create: who asks.
+        random: source of a new key.
+
+    Raises:
+        ConfigurationError: the key or its trust file is missing and may not be begun here, or
+            the key is not in the trust file, or its file is open to others or no Ed25519 key.
+    """
+    # Looked up before the key: whoever came first wrote the key before trust file and receipts,
+    # so that a run that sees either of them here is sure to find the key below.
+    hindrance = _why_not_first(project, create=create)
+    path = project.keys / SIGNING_KEY_FILE
+    if hindrance is None and not path.exists():
+        private = Ed25519PrivateKey.from_private_bytes(random(32))
+        _create_secret(path, data=CryptoSigner(private).private_bytes)
+    pem = _read_secret(path)
+    if pem is None:
+        raise ConfigurationError(
+            f"no signing key at {path}; expected the Ed25519 key of {project.trust}, since "
+            f"{hindrance}: restore it there, or name its folder with SCAN_PIPELINE_KEYS. A new key "
+            "is only begun where there is nothing yet to vouch for"
+        )
+    signer = _signer(pem, path=path)
+    public = TrustedKey.of(signer.public_key, added_at=now, note="begun by the first run")
+    if hindrance is None:
+        begin_trust(project.trust, key=public, lake=project.lake)
+    if not Trust.load(project.trust, lake=project.lake).holds(public.keyid):
+        raise ConfigurationError(
+            f"the signing key at {path} is {public.fingerprint}, and {project.trust} does not list "
+            "it; expected it there, or its receipts would be refused: add it to the trust file, or "
+            "put the listed key in its place"
+        )
+    return signer
+
+
+def data_key(
+    project: Project,
+    *,
+    scan: str,
+    now: datetime,
+    create: Creation = "first_run",
+    random: RandomBytes = os.urandom,
+) -> DataKey:
+    """Load the key that seals a scan's bodies and tokens, or begin with one.
+
+    It is begun only for a scan without evidence in a local lake, or by `init`.
+
+    Args:
+        project: where lake and keys are.
+        scan: name of the scan, `[a-z][a-z0-9_]*`.
+        now: the moment noted with a new key; with a time zone.
+        create: who asks.
+        random: source of a new key.
+
+    Raises:
+        ContractError: the name is none.
+        ConfigurationError: the key is missing and may not be begun here, every key was
+            destroyed, or the file is open to others, malformed or of another scan.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", scan):
+        raise ContractError(f"found the scan name {scan!r}; expected [a-z][a-z0-9_]*")
+    path = project.keys / f"{scan}.data_key.json"
+    hindrance = _why_no_key(project, create=create, within=Path("evidence") / scan)  # before it
+    if hindrance is None and not path.exists():
+        _create_secret(path, data=_new_key_file(random(DATA_KEY_BYTES), scan=scan, now=now))
+    raw = _read_secret(path)
+    if raw is None:
+        raise ConfigurationError(
+            f"no data key at {path}; expected the key that seals {scan}, since {hindrance}: "
+            "restore it there, name its folder with SCAN_PIPELINE_KEYS, or begin one with `init`"
+        )
+    return _data_key(raw, scan=scan, path=path)
+
+
+def keyed_digest(data: str, *, key: DataKey) -> str:
+    """Name a token or key in a log without telling it: 16 hex digits, equal for equal data.
+
+    HMAC-SHA256 under a subkey of the data key (HKDF, RFC 5869), so that a guess cannot be
+    confirmed from the log alone.
+    """
+    hkdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"scan-pipeline/log-digest/v1")
+    # JSON may carry lone surrogates; an encoding error would print the token it could not encode.
+    encoded = data.encode(errors="surrogatepass")
+    return hmac.digest(hkdf.derive(key.key), encoded, "sha256").hex()[:16]
+
+
+@record
+class _StoredKey:
+    key_id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    algorithm: Literal["AES-256-GCM"]
+    created_at: AwareDatetime
+    destroyed_at: AwareDatetime | None
+    key: str | None  # base64
+
+
+@record
+class _KeyFile:
+    version: Literal[1]
+    scan: str
+    keys: Annotated[tuple[_StoredKey, ...], Field(min_length=1)]
+
+
+def _why_no_key(project: Project, *, create: Creation, within: Path) -> str | None:
+    """Say what speaks against a new key, given the part of the lake it would answer for."""
+    if create == "never":
+        return "reading creates no key"
+    local = project.local_lake
+    if local is None:
+        return None if create == "init" else f"the lake {project.lake} is remote"
+    written = any(file.is_file() for file in (local / within).rglob("*"))
+    return f"{local / within} already holds files" if written else None
+
+
+def _why_not_first(project: Project, *, create: Creation) -> str | None:
+    if hindrance := _why_no_key(project, create=create, within=Path("receipts")):
+        return hindrance
+    if not project.trust.exists():
+        return None
+    listed = len(Trust.load(project.trust, lake=project.lake).keys)
+    return f"the trust file lists {listed} key(s) already" if listed else None
+
+
+def _signer(pem: bytes, *, path: Path) -> CryptoSigner:
+    try:
+        private = load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        private = None
+    if not isinstance(private, Ed25519PrivateKey):
+        raise ConfigurationError(
+            f"{path} is no signing key; expected an unencrypted Ed25519 key as PKCS #8 PEM: "
+            "restore it"
+        )
+    return CryptoSigner(private)
+
+
+def _key_id(key: bytes) -> str:
+    return hashlib.sha256(b"scan-pipeline/data-key-id/v1\x00" + key).hexdigest()[:16]
+
+
+def _new_key_file(key: bytes, *, scan: str, now: datetime) -> bytes:
+    stored = _StoredKey(
+        key_id=_key_id(key),
+        algorithm="AES-256-GCM",
+        created_at=now,
+        destroyed_at=None,
+        key=base64.b64encode(key).decode(),
+    )
+    file = _KeyFile(version=1, scan=scan, keys=(stored,))
+    return TypeAdapter(_KeyFile).dump_json(file, indent=2) + b"\n"
+
+
+def _data_key(raw: bytes, *, scan: str, path: Path) -> DataKey:
+    newest: DataKey | None = None
+    try:
+        file = TypeAdapter(_KeyFile).validate_json(raw)
+    except ValidationError as error:
+        file, wrong = None, refusals(error)
+    else:
+        wrong = None if file.scan == scan else f"it is the file of scan {file.scan!r}"
+    for stored in file.keys if file else ():
+        if (stored.key is None) == (stored.destroyed_at is None):
+            wrong = f"key {stored.key_id} is neither kept nor destroyed"
+        elif stored.key is not None:
+            key = _decoded(stored.key)
+            if _key_id(key) != stored.key_id:
+                wrong = f"key {stored.key_id} is not the key of that id"
+            older = (replace(newest, older=()), *newest.older) if newest else ()
+            newest = DataKey(key_id=stored.key_id, key=key, older=older)
+    # Raised out of the parser's reach, whose error would carry the keys as its input.
+    if wrong is not None:
+        raise ConfigurationError(f"{path}: {wrong}; expected a data key file: restore it")
+    if newest is None:
+        raise ConfigurationError(
+            f"{path}: every data key of {scan} was destroyed; expected one that seals: add one"
+        )
+    return newest
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return b""
+
+
+def _create_secret(path: Path, *, data: bytes) -> None:
+    """Put a private file where none is; who comes second leaves the first one's as it is."""
+    folder = path.parent
+    if not folder.exists():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # The default place may lie in a work tree: no key is ever offered for a commit.
+        create_once(folder / ".gitignore", data=b"*\n", mode=0o600)
+    if (mode := stat.S_IMODE(folder.stat().st_mode)) & 0o077:
+        raise ConfigurationError(
+            f"the folder of keys {folder} has mode {mode:04o}; expected 0700 before a key is put "
+            f"there: chmod 700 {folder}"
+        )
+    create_once(path, data=data, mode=0o600)
+
+
+def _read_secret(path: Path) -> bytes | None:
+    """Read a private file, None where there is none; mounted ones may be 0440."""
+    try:
+        with path.open("rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            data = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path} cannot be read: {error.strerror}; expected a private key file of this user"
+        ) from error
+    if mode & 0o027:
+        raise ConfigurationError(
+            f"{path} has mode {mode:04o}: others may read or write this key; expected 0600: "
+            f"chmod 600 {path}, and think of the key as known"
+        )
+    return data

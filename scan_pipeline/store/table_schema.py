@@ -1,0 +1,119 @@
+"""What a table's rows may look like: compared strictly, because Delta casts without a word.
+
+Delta (deltalake 1.6.6) stores 1.5 as 1 and "12" as 12 where the column is an integer, nanoseconds
+as microseconds and unsigned integers as signed ones. So a schema is admitted only if Delta would
+store it unchanged, and rows only if their schema is that one.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake import Schema as DeltaSchema
+
+from scan_pipeline.core.errors import ContractError
+
+GENERATION: Final = "scan_generation"
+"""The column that every table is partitioned by; it comes first."""
+
+UTC_US: Final = pa.timestamp("us", "UTC")
+
+_SAME_VALUES: Final[tuple[tuple[Callable[[pa.DataType], bool], pa.DataType], ...]] = (
+    (pa.types.is_large_string, pa.string()),
+    (pa.types.is_string_view, pa.string()),
+    (pa.types.is_large_binary, pa.binary()),
+    (pa.types.is_binary_view, pa.binary()),
+)
+"""Other layouts of the same values, which Polars and DuckDB hand out: no cast can change them."""
+
+
+def stored_schema(handle: DeltaTable) -> pa.Schema:
+    """Return a table's schema as Delta holds it."""
+    return pa.schema(handle.schema().to_arrow())
+
+
+def check_table_schema(schema: pa.Schema) -> None:
+    """Check that Delta stores a schema as it stands.
+
+    Raises:
+        ContractError: the generation column is missing or another, a column repeats, or a type
+            would be changed in storing; the message names the column.
+    """
+    if schema.names[:1] != [GENERATION] or schema.field(0) != pa.field(
+        GENERATION, pa.string(), nullable=False
+    ):
+        found = schema.field(0) if len(schema) else "no column"
+        raise ContractError(f"found {found}; expected `{GENERATION}: string not null` first")
+    if len(set(schema.names)) != len(schema):
+        repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        raise ContractError(f"found the columns {repeated} more than once; expected each once")
+    for field in schema:
+        try:
+            stored = pa.schema(DeltaSchema.from_arrow(pa.schema([field])).to_arrow()).field(0)
+        except Exception as error:  # the library raises its bare Exception here
+            raise ContractError(
+                f"column `{field.name}`: found {field.type}, which Delta cannot store; {_ADVICE}"
+            ) from error
+        if stored != field or _unsettled(field.type):
+            raise ContractError(
+                f"column `{field.name}`: found {field.type}, which Delta would store as "
+                f"{stored.type} or not as it stands; {_ADVICE}"
+            )
+
+
+def check_rows_schema(found: pa.Schema, *, expected: pa.Schema, where: str) -> None:
+    """Check that rows have a table's schema, order, nullability and time zones included.
+
+    Args:
+        found: schema of the rows, or the one that a table already has.
+        expected: schema of the table.
+        where: what the rows are, for the message.
+
+    Raises:
+        ContractError: they differ; the message names the first column that does.
+    """
+    if found.names != expected.names:
+        missing = [name for name in expected.names if name not in found.names]
+        extra = [name for name in found.names if name not in expected.names]
+        difference = f"missing {missing}, not expected {extra}"
+        raise ContractError(
+            f"{where}: columns differ: {difference if missing or extra else 'other order'}; "
+            f"expected {expected.names} in this order"
+        )
+    for one, other in zip(found, expected, strict=True):
+        if _settled(one.type) != other.type or one.nullable != other.nullable:
+            raise ContractError(
+                f"{where}: column `{one.name}`: found {_told(one)}, expected {_told(other)}; "
+                "convert it before it comes here, where nothing is cast"
+            )
+
+
+_ADVICE: Final = (
+    "expected a type that it stores unchanged: signed integers, floats, decimal128, string, "
+    "binary, bool, date32, timestamp[us, tz=UTC], and lists (of `element`), structs, maps of these"
+)
+
+
+def _settled(found: pa.DataType) -> pa.DataType:
+    """The type that Delta stores for the same values in another layout; others as they are."""
+    for matches, stored in _SAME_VALUES:
+        if matches(found):
+            return stored
+    if pa.types.is_list(found) or pa.types.is_large_list(found):
+        element = found.value_field
+        return pa.list_(element.with_type(_settled(element.type)).with_name("element"))
+    if pa.types.is_struct(found):
+        return pa.struct([field.with_type(_settled(field.type)) for field in found])
+    return found
+
+
+def _unsettled(found: pa.DataType) -> bool:
+    if pa.types.is_timestamp(found):
+        return found != UTC_US
+    children = [found.field(index) for index in range(found.num_fields)]
+    return pa.types.is_null(found) or any(_unsettled(child.type) for child in children)
+
+
+def _told(field: pa.Field) -> str:
+    return f"{field.type}{'' if field.nullable else ' not null'}"
