@@ -17,6 +17,9 @@ from scan_pipeline.core.canonical import CanonicalFormError, canonical_json, par
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.record_schema import ResolvedSchema
 
+BLOCK: Final = 2**22
+"""Bytes that Arrow's reader takes at once; smaller than a batch, so that it stays in the cache."""
+
 EXACT_FLOAT: Final = 2.0**53
 """Magnitude from which a double no longer holds every integer (IEEE 754 binary64)."""
 
@@ -83,13 +86,14 @@ class RecordParser:
 
     def _at_once(self, records: Sequence[bytes]) -> pa.Table | None:
         """Return all records as a table, or None where one of them needs a closer look."""
+        longest = max(map(len, records))
         lines = b"\n".join(records)
         if b"\r" in lines or lines.count(b"\n") >= len(records):
             lines = b"\n".join(_single_line(each) for each in records)
         try:
             table = pj.read_json(
                 pa.BufferReader(lines),
-                read_options=pj.ReadOptions(use_threads=False, block_size=len(lines) + 1),
+                read_options=pj.ReadOptions(use_threads=False, block_size=max(BLOCK, 2 * longest)),
                 parse_options=pj.ParseOptions(
                     explicit_schema=self._read, unexpected_field_behavior="error"
                 ),

@@ -29,6 +29,10 @@ COMPACT_ABOVE: Final = 32
 """Files of one generation above which they are rewritten into few; below, reading is as fast."""
 
 
+RECONCILED_ROWS: Final = 2**18
+"""Rows that reconciliation reads at once; fewer cost more calls than they save memory."""
+
+
 def never_cancelled() -> None:
     """Let a walk go on."""
 
@@ -189,7 +193,9 @@ class Pipeline:
                 walk=walk,
                 total_moved=total_moved(self.scan, [e for e in events if e.event == "page"]),
                 rows=_rows(table, self.generation),
-                batches=lambda columns: table.batches(self.generation, columns=columns),
+                batches=lambda columns: table.batches(
+                    self.generation, columns=columns, batch_size=RECONCILED_ROWS
+                ),
                 text=texts.text,
                 last_accepted=self._last_accepted(),
             ).run()

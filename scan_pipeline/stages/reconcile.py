@@ -31,6 +31,10 @@ MEMORY: Final = 384 * 2**20
 
 COLUMNS: Final = ("_page", "_position", "_key", "_key_hash", "_leaf_hash", "_conforming")
 
+_PREFIX: Final = (
+    pl.col("_key_hash").bin.slice(0, 8).bin.reinterpret(dtype=pl.UInt64, endianness="big")
+)
+
 Batches = Callable[[tuple[str, ...]], Iterator[pa.RecordBatch]]
 """Reads columns of the staged records, from the start, each time it is called."""
 
@@ -87,11 +91,10 @@ class Reconciler:
         """Compute everything from the table."""
         for number in range(self._passes):
             low, high = number * 256 // self._passes, (number + 1) * 256 // self._passes
-            self._take_range(self._load(low, high), last=number == self._passes - 1)
+            self._take_range(self._load(low, high))
         roots = {value: tree.leaves.root() for value, tree in self._trees.items()}
         partitions = tuple(
-            tree.summary(roots[value])
-            for value, tree in sorted(self._trees.items(), key=_by_value)
+            tree.summary(roots[value]) for value, tree in sorted(self._trees.items(), key=_by_value)
         )
         root = None
         if not self._conflicts and not self._without_key:
@@ -121,7 +124,7 @@ class Reconciler:
         return self._walk.traversal == "finished"
 
     def _load(self, low: int, high: int) -> pl.DataFrame:
-        """Load the keys of one range of first key-hash bytes, sorted by key hash, then arrival."""
+        """Load the keys of one range of first key-hash bytes, in order of arrival in the table."""
         extra = dict.fromkeys(
             name
             for name in (
@@ -131,33 +134,23 @@ class Reconciler:
             )
             if name is not None
         )
-        columns = (*COLUMNS, *extra)
         frames = []
-        for batch in self._batches(columns):
+        for batch in self._batches((*COLUMNS, *extra)):
             frame = pl.DataFrame(batch)
             self._once_per_row(frame, first_pass=low == 0)
-            frame = frame.select(*COLUMNS, *self._partition_columns())
-            prefix = (
-                pl.col("_key_hash")
-                .bin.slice(0, 8)
-                .bin.reinterpret(dtype=pl.UInt64, endianness="big")
-            )
-            frame = frame.with_columns(prefix.alias("_prefix")).filter(
-                pl.col("_key_hash").is_not_null()
+            keyed = frame.filter(pl.col("_key_hash").is_not_null()).select(
+                "_page",
+                "_position",
+                "_key",
+                "_key_hash",
+                "_leaf_hash",
+                _PREFIX.alias("_prefix"),
+                *self._partition_columns(),
             )
             if self._passes > 1:
-                byte = pl.col("_prefix") // 2**56
-                frame = frame.filter(byte.is_between(low, high - 1))
-            frames.append(frame)
-        if not frames:
-            return pl.DataFrame()
-        whole = pl.concat(frames).sort("_prefix", "_page", "_position")
-        clash = (pl.col("_prefix") == pl.col("_prefix").shift()) & (
-            pl.col("_key_hash") != pl.col("_key_hash").shift()
-        )
-        if whole.select(clash.any()).item():
-            whole = whole.sort("_key_hash", "_page", "_position")
-        return whole
+                keyed = keyed.filter((pl.col("_prefix") // 2**56).is_between(low, high - 1))
+            frames.append(keyed)
+        return pl.concat(frames) if frames else pl.DataFrame()
 
     def _partition_columns(self) -> list[pl.Expr]:
         by = self._scan.contract.partition_by
@@ -208,55 +201,54 @@ class Reconciler:
                 )
             )
 
-    def _take_range(self, rows: pl.DataFrame, *, last: bool) -> None:
-        """Take one sorted range of keys into counts, trees and expectations."""
-        del last
+    def _take_range(self, rows: pl.DataFrame) -> None:
+        """Take one range of keys into counts, trees and expectations."""
         if rows.is_empty():
             return
-        again = (pl.col("_key_hash") == pl.col("_key_hash").shift()).fill_null(value=False)
-        rows = rows.with_columns(again.alias("_again"))
-        repeated = rows.filter(pl.col("_again"))
-        conflicted = self._repeats(rows, repeated) if not repeated.is_empty() else set[bytes]()
-        unique = rows.filter(~pl.col("_again"))
-        self._unique += unique.height
-        keys = unique["_key"]
         if self._sequence is not None or self._manifest is not None:
-            self._mark(keys.to_list())
-        parts = rows.partition_by("_partition", maintain_order=True, include_key=True)
-        for part in parts:
+            self._mark(rows["_key"].to_list())
+        order = _by_key_hash(rows)
+        conflicted = self._repeats(rows, order)
+        for part in rows.partition_by("_partition"):
             value = part["_partition"][0]
-            tree = self._trees.setdefault(value, _Partition(value))
-            leaves = part.filter(~pl.col("_again"))["_leaf_hash"].to_list()
-            tree.take(part, leaves, conflicted)
+            self._trees.setdefault(value, _Partition(value)).count(part)
+        unique = order.filter(~pl.col("_again"))
+        self._unique += unique.height
+        for part in unique.partition_by("_partition", maintain_order=True):
+            tree = self._trees[part["_partition"][0]]
+            tree.grow(part["_leaf_hash"].to_list())
+            if conflicted and conflicted & set(part["_key_hash"].to_list()):
+                tree.in_conflict = True
 
-    def _repeats(self, rows: pl.DataFrame, repeated: pl.DataFrame) -> set[bytes]:
+    def _repeats(self, rows: pl.DataFrame, order: pl.DataFrame) -> set[bytes]:
         """Tell duplicates from conflicts, key by key; return the key hashes in conflict."""
-        hashes = repeated["_key_hash"].unique()
-        groups = rows.filter(pl.col("_key_hash").is_in(hashes.implode())).group_by(
-            "_key_hash", maintain_order=True
-        )
+        hashes = order.filter(pl.col("_again"))["_key_hash"].unique()
         conflicted = set[bytes]()
+        if hashes.is_empty():
+            return conflicted
+        repeated = rows.filter(pl.col("_key_hash").is_in(hashes.implode())).sort(
+            "_key_hash", "_page", "_position"
+        )
         allowed = self._scan.contract.delivery == "at_least_once"
-        for (key_hash,), group in groups:
+        code = "duplicate_allowed" if allowed else "duplicate_delivery"
+        for group in repeated.partition_by("_key_hash", maintain_order=True):
             pages, key = group["_page"].to_list(), group["_key"][0]
             if self._same_content(group):
                 self._duplicates += group.height - 1
-                code = "duplicate_allowed" if allowed else "duplicate_delivery"
-                self._findings.append(
-                    finding(code, page=pages[-1], key=key, expected="once", found=f"pages {pages}")
+                told = finding(
+                    code, page=pages[-1], key=key, expected="once", found=f"pages {pages}"
                 )
             else:
-                conflicted.add(bytes(key_hash))  # pyright: ignore[reportArgumentType]
+                conflicted.add(group["_key_hash"][0])
                 self._conflicts += 1
-                self._findings.append(
-                    finding(
-                        "conflicting_versions",
-                        page=pages[-1],
-                        key=key,
-                        expected="one version",
-                        found=f"several on pages {pages}",
-                    )
+                told = finding(
+                    "conflicting_versions",
+                    page=pages[-1],
+                    key=key,
+                    expected="one version",
+                    found=f"several on pages {pages}",
                 )
+            self._findings.append(told)
         return conflicted
 
     def _same_content(self, group: pl.DataFrame) -> bool:
@@ -446,36 +438,53 @@ class _Partition:
 
     def __init__(self, value: str | int | None) -> None:
         self.value = value
-        self.records = self.unique = self.duplicates = 0
+        self.records = self.unique = 0
+        self.in_conflict = False
         self.first_key: str | None = None
         self.last_key: str | None = None
         self.leaves = TreeAccumulator()
-        self._conflict = False
 
-    def take(self, rows: pl.DataFrame, leaves: list[bytes], conflicted: set[bytes]) -> None:
+    def count(self, rows: pl.DataFrame) -> None:
+        """Count deliveries, in any order."""
         self.records += rows.height
-        self.unique += len(leaves)
-        self.duplicates += rows.height - len(leaves)
-        self.leaves.extend(leaves)
         first, last = rows["_key"].min(), rows["_key"].max()
-        known = [key for key in (self.first_key, first) if isinstance(key, str)]
-        self.first_key = min(known) if known else None
-        known = [key for key in (self.last_key, last) if isinstance(key, str)]
-        self.last_key = max(known) if known else None
-        if conflicted and not self._conflict:
-            self._conflict = bool(conflicted & set(rows["_key_hash"].to_list()))
+        self.first_key = min(k for k in (self.first_key, first) if isinstance(k, str))
+        self.last_key = max(k for k in (self.last_key, last) if isinstance(k, str))
+
+    def grow(self, leaves: list[bytes]) -> None:
+        """Add the leaves of new keys, in order of key hash."""
+        self.unique += len(leaves)
+        self.leaves.extend(leaves)
 
     def summary(self, root: bytes) -> PartitionSummary:
         return PartitionSummary(
             partition=self.value,
             records=self.records,
             unique_keys=self.unique,
-            duplicates=self.duplicates,
+            duplicates=self.records - self.unique,
             first_key=self.first_key or "",
             last_key=self.last_key or "",
             leaf_count=self.leaves.size,
-            root=None if self._conflict else root.hex(),
+            root=None if self.in_conflict else root.hex(),
         )
+
+
+def _by_key_hash(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return partition and hashes in order of key hash, repeats of a key marked.
+
+    The first eight bytes decide nearly always; only where they are equal and the rest is not does
+    the whole hash sort.
+    """
+    narrow = rows.select("_prefix", "_key_hash", "_leaf_hash", "_partition").sort(
+        "_prefix", maintain_order=True
+    )
+    same_prefix = pl.col("_prefix") == pl.col("_prefix").shift()
+    again = (same_prefix & (pl.col("_key_hash") == pl.col("_key_hash").shift())).fill_null(
+        value=False
+    )
+    if narrow.select((same_prefix & ~again).any()).item():
+        narrow = narrow.sort("_key_hash", maintain_order=True)
+    return narrow.with_columns(again.alias("_again"))
 
 
 def _by_value(item: tuple[str | int | None, _Partition]) -> tuple[bool, str]:

@@ -112,7 +112,8 @@ class _OpenFile:
             self._sink.close()
             return
         for close in (self._writer.close, self._sink.close):
-            with suppress(OSError, pa.ArrowException):
+            # A writer that failed also fails to close, with RuntimeError; the file goes anyway.
+            with suppress(OSError, pa.ArrowException, RuntimeError):
                 close()
 
     @property

@@ -91,7 +91,7 @@ def check_rows_schema(found: pa.Schema, *, expected: pa.Schema, where: str) -> N
 
 _ADVICE: Final = (
     "expected a type that it stores unchanged: signed integers, floats, decimal128, string, "
-    "binary, bool, date32, timestamp[us, tz=UTC], and lists (of `element`), structs, maps of these"
+    "binary, bool, date32, timestamp[us, tz=UTC], and lists, structs and maps of these"
 )
 
 
@@ -102,7 +102,7 @@ def _settled(found: pa.DataType) -> pa.DataType:
             return stored
     if pa.types.is_list(found) or pa.types.is_large_list(found):
         element = found.value_field
-        return pa.list_(element.with_type(_settled(element.type)).with_name("element"))
+        return pa.list_(element.with_type(_settled(element.type)))
     if pa.types.is_struct(found):
         return pa.struct([field.with_type(_settled(field.type)) for field in found])
     return found

@@ -7,8 +7,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
-from scan_pipeline.core.errors import ContractError, WriterConflictError
+from scan_pipeline.core.errors import ContractError, RetryError, WriterConflictError
 from scan_pipeline.store.commits import ATTEMPTS, Write, commit
 from scan_pipeline.store.data_files import Layout
 from scan_pipeline.store.file_writer import NewFile, write_files
@@ -60,19 +61,24 @@ class Table(TableReader):
         Raises:
             ConfigurationError: the folders of evidence cannot be made private.
             EvidenceError: another tool changed how the table must be read.
+            RetryError: the lake did not take the new table.
         """
         if self.location.startswith("evidence/") and "://" not in self.uri:
             make_private(self.uri, levels=LOCATION_MEMBERS)
         if (handle := self.open_if_there()) is not None:
             return handle
-        # "ignore": of two first writers one creates it and the other one finds it.
-        DeltaTable.create(
-            self.uri,
-            self.schema,
-            mode="ignore",
-            partition_by=[GENERATION],
-            configuration=dict(CONFIGURATION),
-        )
+        try:
+            DeltaTable.create(
+                self.uri,
+                self.schema,
+                partition_by=[GENERATION],
+                configuration=dict(CONFIGURATION),
+            )
+        except (DeltaError, OSError) as error:
+            # Of two first writers one is refused, in several ways; the table is there then.
+            if (handle := self.open_if_there()) is not None:
+                return handle
+            raise RetryError(f"{self.location}: cannot be created: {error}") from error
         return self.open()
 
     def append(

@@ -24,6 +24,7 @@ STORED = [
     pa.bool_(),
     pa.date32(),
     UTC_US,
+    pa.list_(pa.string()),
     pa.list_(pa.field("element", pa.string())),
     pa.struct([pa.field("at", UTC_US, nullable=False)]),
     pa.map_(pa.string(), pa.int64()),
@@ -48,7 +49,6 @@ CHANGED = [
     pa.large_binary(),
     pa.null(),
     pa.dictionary(pa.int32(), pa.string()),
-    pa.list_(pa.string()),  # its element is called `item`
     pa.list_(pa.field("element", pa.timestamp("us"))),
     pa.struct([pa.field("at", pa.timestamp("us"))]),
     pa.struct([pa.field("nothing", pa.null())]),
