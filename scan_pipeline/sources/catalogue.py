@@ -1,11 +1,9 @@
 """From a mapping to a scan, and from a scan to its open source: one line a protocol."""
 
 import json
-from collections.abc import Callable, Mapping
-from datetime import datetime
-from typing import Any, Final, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Final
 
-import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from scan_pipeline.core.contract import (
@@ -20,9 +18,7 @@ from scan_pipeline.core.errors import ContractError, ScanPipelineError
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.page_token import PageToken, PageTokenSource
 from scan_pipeline.sources.source import Source
-
-Clock: TypeAlias = Callable[[], datetime]
-Sleep: TypeAlias = Callable[[float], None]
+from scan_pipeline.sources.surroundings import Surroundings
 
 
 @record
@@ -94,25 +90,11 @@ def parse_scan(attributes: Mapping[str, Any]) -> Scan:
     )
 
 
-def open_source(
-    scan: Scan,
-    *,
-    environ: Mapping[str, str],
-    inner: httpx2.BaseTransport | None,
-    clock: Clock,
-    sleep: Sleep,
-) -> Source:
+def open_source(scan: Scan, surroundings: Surroundings) -> Source:
     """Open a scan's source; nothing is sent yet."""
     match scan.source:
         case PageTokenSource() as facts:
-            return PageToken(
-                facts,
-                retries=scan.operation.retries,
-                environ=environ,
-                inner=inner,
-                clock=clock,
-                sleep=sleep,
-            )
+            return PageToken(facts, surroundings)
         case _:
             raise ContractError(f"no adapter for protocol {scan.source.protocol!r}")
 

@@ -23,6 +23,9 @@ COMPONENT_FIELDS: Final = frozenset(
 )
 """Top-level fields of a Dagster component file (ComponentFileModel of dagster 1.13.27)."""
 
+FACE: Final = "dagster"
+"""Attribute of a component that speaks of its face in Dagster and never reaches the scan."""
+
 _TAG: Final = "tag:yaml.org,2002:"
 _UNKNOWN: Final = "unknown field; remove it or correct its name"
 _NUMBER: Final = "a decimal number"
@@ -184,6 +187,7 @@ def _document(path: Path, root: yaml.Node) -> ScanDocument | None:
     attributes = value.get("attributes")
     if not isinstance(attributes, dict) or not {"source", "contract"} & attributes.keys():
         return None
+    attributes.pop(FACE, None)
     inner = next(node for name, node in root.value if name.value == "attributes")
     unknown = [
         FileProblem(line=_line_of(root, (name,)), at=(name,), message=_UNKNOWN)
@@ -238,7 +242,7 @@ class _Reader:
     def _scalar(self, node: yaml.ScalarNode, kind: str, at: tuple[str | int, ...]) -> Any:
         text = node.value
         if kind == "str":
-            if "{{" in text:
+            if "{{" in text or "{%" in text:
                 self._wrong(node, at, f"found the expression {_shown(text, at)}; expected a fact")
             return text
         if kind not in _PLAINLY:

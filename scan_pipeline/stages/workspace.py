@@ -11,6 +11,7 @@ import httpx2
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.sources.catalogue import open_source
 from scan_pipeline.sources.source import Source
+from scan_pipeline.sources.surroundings import Surroundings
 from scan_pipeline.store.generations import GenerationStore
 from scan_pipeline.store.keys import Creation, data_key, signing_signer
 from scan_pipeline.store.lake import Lake
@@ -57,13 +58,14 @@ class Workspace:
     def source(self, scan: Scan, *, sleep: Callable[[float], None] | None = None) -> Source:
         """Open a scan's source; nothing is sent yet."""
         environ, inner = self._surroundings(scan)
-        return open_source(
-            scan,
+        surroundings = Surroundings(
             environ=environ,
             inner=inner,
             clock=self.clock,
             sleep=sleep or self.sleep,
+            retries=scan.operation.retries,
         )
+        return open_source(scan, surroundings)
 
     def store(
         self,

@@ -1,0 +1,28 @@
+"""Addresses: where a request may go, and how one is shown without its secrets."""
+
+import httpx2
+
+from scan_pipeline.core.errors import ConfigurationError
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of a URL.
+
+    Raises:
+        ConfigurationError: it is not absolute.
+    """
+    parsed = httpx2.URL(url)
+    if not parsed.scheme or not parsed.host:
+        raise ConfigurationError(
+            f"{shown(url)!r} is not an absolute URL; expected scheme://host/path"
+        )
+    port = parsed.port or _PORTS.get(parsed.scheme)
+    return f"{parsed.scheme}://{parsed.host}" + (f":{port}" if port else "")
+
+
+def shown(url: str) -> str:
+    """Return a URL fit for messages: no query, no user, no fragment."""
+    parsed = httpx2.URL(url)
+    return str(parsed.copy_with(query=None, fragment=None, userinfo=b""))

@@ -1,0 +1,28 @@
+"""What a source needs of the world, as arguments."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+import httpx2
+
+from scan_pipeline.core.contract import Retries
+from scan_pipeline.core.value import record
+
+
+@record
+class Surroundings:
+    """The world around one open source.
+
+    Attributes:
+        environ: where secrets are looked up when sending.
+        inner: the HTTP transport; None for the network.
+        clock: time in UTC.
+        sleep: waits so many seconds; may raise to end the walk.
+        retries: bounds of sending one request again.
+    """
+
+    environ: Mapping[str, str]
+    inner: httpx2.BaseTransport | None
+    clock: Callable[[], datetime]
+    sleep: Callable[[float], None]
+    retries: Retries
