@@ -240,7 +240,7 @@ class Enumeration:
         last = pages[-1]
         again = Position(
             token=self._token(last, "cursor_in"),
-            pin=last.facts["sent_pin"],
+            pin=self._walk.pin,
             high_water_mark=opening.high_water_mark,
         )
         page = self._source.fetch(again, refused=lambda _: None)

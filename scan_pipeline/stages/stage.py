@@ -107,6 +107,7 @@ class Staging:
         table.replace_generation(
             pa.RecordBatchReader.from_batches(layout, batches),
             generation=self._store.generation,
+            evolve=True,
         )
         for name, rows in sorted(self._unknown.items()):
             self._findings.append(finding("unknown_field", found=f"{name} in {rows} records"))

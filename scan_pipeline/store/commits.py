@@ -20,7 +20,7 @@ from scan_pipeline.core.errors import RetryError, WriterConflictError
 from scan_pipeline.core.value import record
 from scan_pipeline.store.data_files import Folder
 from scan_pipeline.store.file_writer import NewFile
-from scan_pipeline.store.table_schema import GENERATION
+from scan_pipeline.store.table_schema import GENERATION, stored_schema
 
 ATTEMPTS = 10
 
@@ -35,7 +35,7 @@ class Write:
         generation: whose rows they are and, in an overwrite, whose they replace.
         whole: in an overwrite, whether all generations are replaced.
         transaction: application and its version; None for the generation's own `rows/<generation>`.
-        schema: the table's, which an overwrite may change.
+        schema: what the table's schema becomes, given what it is.
         begun: what the guard said when the write began.
         guard: what must still be the same when a refused commit is tried again.
         metadata: told in the commit.
@@ -45,7 +45,7 @@ class Write:
     files: tuple[NewFile, ...]
     mode: Literal["append", "overwrite"]
     generation: str
-    schema: pa.Schema
+    schema: Callable[[pa.Schema], pa.Schema]
     begun: object
     guard: Callable[[DeltaTable], object]
     whole: bool = False
@@ -103,7 +103,7 @@ def _commit_once(write: Write, handle: DeltaTable) -> None:
     handle.create_write_transaction(
         _add_actions(write),
         mode=write.mode,
-        schema=write.schema,
+        schema=write.schema(stored_schema(handle)),
         partition_by=[GENERATION],
         partition_filters=[(GENERATION, "=", write.generation)] if partial else None,
         commit_properties=CommitProperties(

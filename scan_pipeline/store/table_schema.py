@@ -89,6 +89,25 @@ def check_rows_schema(found: pa.Schema, *, expected: pa.Schema, where: str) -> N
             )
 
 
+def merged_schema(newest: pa.Schema, *, stored: pa.Schema) -> pa.Schema:
+    """Return what a table shows whose generations have different columns.
+
+    The newest generation's columns, then those that only earlier ones have; what not every one has
+    may be null. Of a column with two types the newest counts: other Delta readers then cannot read
+    the earlier generations' one, while `store.table_reader` reads each by its own files' schema.
+    """
+    earlier = {field.name: field for field in stored}
+    return pa.schema(
+        [
+            field.with_nullable(
+                field.nullable or field.name not in earlier or earlier[field.name].nullable
+            )
+            for field in newest
+        ]
+        + [field.with_nullable(True) for field in stored if field.name not in newest.names]
+    )
+
+
 _ADVICE: Final = (
     "expected a type that it stores unchanged: signed integers, floats, decimal128, string, "
     "binary, bool, date32, timestamp[us, tz=UTC], and lists, structs and maps of these"

@@ -1,6 +1,6 @@
 """A Delta table partitioned by generation, as writers see it: every operation is one commit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 from uuid import uuid4
 
@@ -11,11 +11,16 @@ from deltalake.exceptions import DeltaError
 
 from scan_pipeline.core.errors import ContractError, RetryError, WriterConflictError
 from scan_pipeline.store.commits import ATTEMPTS, Write, commit
-from scan_pipeline.store.data_files import Layout
+from scan_pipeline.store.data_files import Layout, file_schema
 from scan_pipeline.store.file_writer import NewFile, write_files
 from scan_pipeline.store.lake import Lake, Zone, check_generation, make_private
 from scan_pipeline.store.table_reader import LOCATION_MEMBERS, TableReader
-from scan_pipeline.store.table_schema import GENERATION, check_rows_schema, stored_schema
+from scan_pipeline.store.table_schema import (
+    GENERATION,
+    check_rows_schema,
+    merged_schema,
+    stored_schema,
+)
 
 Rows: TypeAlias = pa.RecordBatch | pa.Table | pa.RecordBatchReader
 
@@ -124,7 +129,7 @@ class Table(TableReader):
                 files=files,
                 mode="append",
                 generation=generation,
-                schema=self.schema,
+                schema=_unchanged,
                 begun=seen,
                 guard=lambda now: fence and now.transaction_version(fence[0]),
                 transaction=fence,
@@ -139,6 +144,7 @@ class Table(TableReader):
         rows: Rows,
         *,
         generation: str,
+        evolve: bool = False,
         metadata: Mapping[str, str] | None = None,
     ) -> int:
         """Put rows in the place of a generation's, in one commit, and return their number.
@@ -146,15 +152,25 @@ class Table(TableReader):
         Other generations keep their files. No rows is an answer too (a collection may be empty):
         it is committed as a replacement by nothing, and the generation then has no files.
 
+        Args:
+            rows: with the schema this table was opened with, all of this generation.
+            generation: whose rows.
+            evolve: whether this generation may have other columns than earlier ones. The table
+                then shows what `merged_schema` says; a reader without a schema gets each
+                generation's own.
+            metadata: told in the commit.
+
         Raises:
             ContractError: rows of another schema or generation; a value its column does not allow.
             WriterConflictError: another writer changed this generation meanwhile.
             RetryError: the lake did not take the commit.
         """
+        schema = self.schema
         return self._replace(
             rows,
             generation=generation,
             at=self.open_or_create(),
+            shown=(lambda stored: merged_schema(schema, stored=stored)) if evolve else None,
             metadata=metadata,
         )
 
@@ -166,10 +182,12 @@ class Table(TableReader):
         For a table whose readers know nothing of generations, and which is written in no other
         way; raises as `replace_generation`.
         """
+        schema = self.schema
         return self._replace(
             rows,
             generation=generation,
             at=self.open_or_create(),
+            shown=lambda _: schema,
             metadata=metadata,
             whole=True,
         )
@@ -188,8 +206,14 @@ class Table(TableReader):
         files = self.files(generation, at=handle)
         if sum(file.size < self._layout.file_bytes // 2 for file in files) < 2:
             return False
-        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches(generation, at=handle))
-        self._replace(reader, generation=generation, at=handle)
+        own = Table(
+            self.uri,
+            file_schema(files[0], folder=self.folder),
+            location=self.location,
+            layout=self._layout,
+        )
+        rows = pa.RecordBatchReader.from_batches(own.schema, own.batches(generation, at=handle))
+        own._replace(rows, generation=generation, at=handle, shown=_unchanged)
         return True
 
     def _replace(
@@ -198,19 +222,20 @@ class Table(TableReader):
         *,
         generation: str,
         at: DeltaTable,
+        shown: Callable[[pa.Schema], pa.Schema] | None = None,
         metadata: Mapping[str, str] | None = None,
         whole: bool = False,
     ) -> int:
         def rests_on(now: DeltaTable) -> object:
             return now.version() if whole else self.files(generation, at=now)
 
-        files = self._write(rows, generation=generation, at=at, new_schema=whole)
+        files = self._write(rows, generation=generation, at=at, strict=shown is None)
         write = Write(
             files=files,
             mode="overwrite",
             generation=generation,
             whole=whole,
-            schema=self.schema,
+            schema=shown or _unchanged,
             begun=rests_on(at),
             guard=rests_on,
             metadata=metadata,
@@ -219,12 +244,12 @@ class Table(TableReader):
         return sum(file.rows for file in files)
 
     def _write(
-        self, rows: Rows, *, generation: str, at: DeltaTable, new_schema: bool = False
+        self, rows: Rows, *, generation: str, at: DeltaTable, strict: bool = True
     ) -> tuple[NewFile, ...]:
         schema = self.schema
         check_generation(generation)
         check_rows_schema(rows.schema, expected=schema, where=f"{self.location}, rows")
-        if not new_schema:
+        if strict:
             stored = stored_schema(at)
             check_rows_schema(stored, expected=schema, where=f"{self.location}, as stored")
         return write_files(
@@ -259,6 +284,10 @@ def open_published(
 ) -> Table:
     """Return the table of a scan's last accepted generation; write it by `replace_all`."""
     return Table(lake.published_uri(scan), schema, location=f"published/{scan}", layout=layout)
+
+
+def _unchanged(stored: pa.Schema) -> pa.Schema:
+    return stored
 
 
 def _of_generation(

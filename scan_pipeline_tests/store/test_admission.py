@@ -157,6 +157,22 @@ def test_in_every_order_of_commits_only_one_walker_continues(
     assert orphans(table) == set()
 
 
+def test_a_walker_that_takes_its_refused_pages_for_committed_does_not_go_on(table: Table) -> None:
+    """The sequence number alone would let it: its next page has the number that comes next."""
+    one, other = Walker(table, "a"), Walker(table, "b")
+    lost = other.group(2).to_pylist()[-1]
+    one.commit(2)
+    with pytest.raises(WriterConflictError):
+        other.commit(2)
+    other.committed = Committed(
+        seq=1, event="page", cursor_out_digest=lost["cursor_out_digest"], chain=lost["chain"]
+    )
+
+    with pytest.raises(WriterConflictError, match="expected page event 1 with chain"):
+        other.commit(2)
+    assert story(table) == [(0, "a"), (1, "a")]
+
+
 @pytest.mark.parametrize("before", [0, 1], ids=["first", "later"])
 def test_a_commit_between_another_writers_look_and_its_write_refuses_it(
     table: Table, before: int

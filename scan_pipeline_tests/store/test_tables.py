@@ -323,6 +323,64 @@ def test_a_null_where_none_may_be_is_refused(table: Table, column: str) -> None:
     assert files_on_disk(table) == set()
 
 
+def columns(**kinds: pa.DataType) -> pa.Schema:
+    fields = [pa.field(name, kind, nullable=False) for name, kind in kinds.items()]
+    return pa.schema([SCHEMA.field(0), *fields])
+
+
+def test_a_generation_may_have_columns_of_its_own_where_that_is_asked_for(lake: Lake) -> None:
+    first = columns(number=pa.int64(), old=pa.string())
+    second = columns(number=pa.int64(), new=pa.float64())
+    one = pa.table({"scan_generation": [FIRST], "number": [1], "old": ["x"]}, schema=first)
+    two = pa.table({"scan_generation": [SECOND], "number": [2], "new": [0.5]}, schema=second)
+    earlier = open_table(lake, "staging", "customers", "records", first)
+    later = open_table(lake, "staging", "customers", "records", second)
+    earlier.replace_generation(one, generation=FIRST)
+
+    with pytest.raises(ContractError, match="as stored: columns differ"):
+        later.replace_generation(two, generation=SECOND)
+    later.replace_generation(two, generation=SECOND, evolve=True)
+
+    reader = open_table(lake, "staging", "customers", "records")
+    assert reader.read(FIRST).equals(one)
+    assert reader.read(SECOND).equals(two)
+    shown = pa.table(DeltaTable(reader.uri).scan())
+    assert sorted(shown.select(["number", "new", "old"]).to_pylist(), key=str) == [
+        {"number": 1, "new": None, "old": "x"},
+        {"number": 2, "new": 0.5, "old": None},
+    ]
+
+
+def test_a_column_may_change_its_type_from_one_generation_to_the_next(lake: Lake) -> None:
+    first, second = columns(number=pa.int64()), columns(number=pa.string())
+    one = pa.table({"scan_generation": [FIRST], "number": [1]}, schema=first)
+    two = pa.table({"scan_generation": [SECOND], "number": ["1"]}, schema=second)
+    for schema, rows_of, generation in ((first, one, FIRST), (second, two, SECOND)):
+        table = open_table(lake, "staging", "customers", "records", schema)
+        table.replace_generation(rows_of, generation=generation, evolve=True)
+
+    reader = open_table(lake, "staging", "customers", "records")
+    assert reader.read(FIRST).equals(one)
+    assert reader.read(SECOND).equals(two)
+
+
+def test_compaction_keeps_the_columns_of_the_generation(lake: Lake) -> None:
+    first, second = columns(number=pa.int64()), columns(number=pa.string())
+    old = open_table(lake, "staging", "customers", "records", first)
+    for number in range(3):
+        one = pa.table({"scan_generation": [FIRST], "number": [number]}, schema=first)
+        old.append(one, generation=FIRST)
+    two = pa.table({"scan_generation": [SECOND], "number": ["1"]}, schema=second)
+    new = open_table(lake, "staging", "customers", "records", second)
+    new.replace_generation(two, generation=SECOND, evolve=True)
+
+    reader = open_table(lake, "staging", "customers", "records")
+    assert reader.compact(FIRST)
+    assert len(reader.files(FIRST)) == 1
+    assert reader.read(FIRST).column("number").to_pylist() == [0, 1, 2]
+    assert pa.schema(DeltaTable(reader.uri).schema().to_arrow()).equals(second)
+
+
 @pytest.mark.parametrize("generation", ["x' OR '1' = '1", "..", "", "20261130"])
 def test_a_generation_of_another_form_is_refused(table: Table, generation: str) -> None:
     table.append(rows(FIRST, range(1)), generation=FIRST)
