@@ -16,7 +16,7 @@ from scan_pipeline.core.contract import (
 )
 from scan_pipeline.core.errors import ContractError, ScanPipelineError
 from scan_pipeline.core.value import record
-from scan_pipeline.sources.page_token import PageToken, PageTokenSource
+from scan_pipeline.sources.protocols import protocol
 from scan_pipeline.sources.source import Source
 from scan_pipeline.sources.surroundings import Surroundings
 
@@ -57,9 +57,6 @@ class _Blocks:
     description: str | None = None
 
 
-PROTOCOLS: Final[Mapping[str, type[SourceFacts]]] = {"page_token": PageTokenSource}
-
-
 _KINDS: Final[Mapping[type, str]] = {str: "a text", dict: "a mapping", list: "a list"}
 """Kinds of value that are named and not shown: a text in the wrong place may be a pasted secret."""
 
@@ -92,27 +89,19 @@ def parse_scan(attributes: Mapping[str, Any]) -> Scan:
 
 def open_source(scan: Scan, surroundings: Surroundings) -> Source:
     """Open a scan's source; nothing is sent yet."""
-    match scan.source:
-        case PageTokenSource() as facts:
-            return PageToken(facts, surroundings)
-        case _:
-            raise ContractError(f"no adapter for protocol {scan.source.protocol!r}")
+    return protocol(scan.source.protocol).open(scan.source, surroundings)
 
 
 def _parse_source(source: Any, problems: list[Problem]) -> SourceFacts | None:
     if not isinstance(source, Mapping):
         problems.append(Problem(at=("source",), message="missing; expected the source's facts"))
         return None
-    protocol = source.get("protocol")
-    if protocol not in PROTOCOLS:
-        problems.append(
-            Problem(
-                at=("source", "protocol"),
-                message=f"found {protocol!r}, expected one of {sorted(PROTOCOLS)}",
-            )
-        )
+    try:
+        found = protocol(str(source.get("protocol")))
+    except ContractError as error:
+        problems.append(Problem(at=("source", "protocol"), message=str(error)))
         return None
-    return _parse(PROTOCOLS[protocol], source, ("source",), problems)
+    return _parse(found.facts, source, ("source",), problems)
 
 
 def _parse(kind: type[Any], raw: Any, at: tuple[str, ...], problems: list[Problem]) -> Any:

@@ -4,7 +4,7 @@ The shape is that of AIP-158 (google.aip.dev/158, read 2026-11-30): pages may be
 before the end, tokens are opaque, and every parameter but the page size stays as it was.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from scan_pipeline.core.page import Continuation, Position
 from scan_pipeline.core.receipt import AdapterRevision
@@ -12,6 +12,7 @@ from scan_pipeline.core.value import record
 from scan_pipeline.sources.end_signals import NextFacts, continuation
 from scan_pipeline.sources.http_facts import HttpFacts
 from scan_pipeline.sources.http_source import HttpSource, Received
+from scan_pipeline.sources.protocols import Protocol
 from scan_pipeline.sources.surroundings import Surroundings
 from scan_pipeline.sources.transport import Call
 
@@ -60,3 +61,6 @@ class PageToken(HttpSource):
         del position
         envelope = received.envelope
         return continuation(envelope.around, self._facts.next, records=len(envelope.records))
+
+
+PROTOCOL: Final = Protocol(facts=PageTokenSource, open=PageToken)
