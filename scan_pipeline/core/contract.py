@@ -30,8 +30,14 @@ SCAN_NAME = r"^[a-z][a-z0-9_]*$"
 
 
 def _path_steps(raw: object) -> object:
-    """Read `a.b` as two steps, a list as steps taken literally, and `$` as the body itself."""
+    """Read `a.b` as two steps, a list as steps taken literally, and `$` as the body itself.
+
+    The name of an OData annotation (`@odata.nextLink`, `members@odata.count`) is one step: split at
+    its dot it would lead nowhere, and nowhere is where some sources show their end.
+    """
     if isinstance(raw, str):
+        if "@" in raw:
+            return (raw,)
         return () if raw == "$" else tuple(raw.split("."))
     return tuple(raw) if isinstance(raw, list) else raw  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
@@ -65,17 +71,31 @@ class SnapshotFacts:
 
 
 @record
-class HighWaterMarkFacts:
-    """An upper bound read from `url` before the first page and sent with every request.
+class BoundFacts:
+    """An upper bound read before the first page and sent with every request.
 
     `field` names the record field it bounds, where records show it.
     """
 
-    url: str
     at: FieldPath
     send_as: str
     field: str | None = None
     basis: Basis = "user_declared"
+
+
+@record
+class HighWaterMarkFacts(BoundFacts):
+    """An upper bound that is read from `url`."""
+
+    url: str
+
+
+@record
+class ProviderRef:
+    """Whose documented facts a source was filled in with: file name, and digest of the facts."""
+
+    name: str
+    revision: str
 
 
 @record
@@ -85,16 +105,22 @@ class SourceFacts(ABC):  # a base for one record a protocol, never made itself
     OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth")
     """Fields that say how the work is done, not which population is read."""
 
+    QUERY: ClassVar[tuple[str, ...]] = ("url", "params")
+    """Fields that a receipt shows as what was asked."""
+
     leaf_encoding: ClassVar[LeafEncoding] = "raw/v1"
     positions_are_ours: ClassVar[bool] = False
     """Whether we compute the next position (offset, last key), so that an equal page means it was
     ignored."""
 
     protocol: str
+    provider: ProviderRef | None = None
     count: CountFacts | None = None
     snapshot: SnapshotFacts | None = None
-    high_water_mark: HighWaterMarkFacts | None = None
+    high_water_mark: BoundFacts | None = None
     continuation: ContinuationKind = "repeatable"
+    result_window: PositiveInt | None = None
+    """Most records that one query ever shows, whatever it matches; its end there is no end."""
 
     @property
     def tool(self) -> str:

@@ -4,6 +4,7 @@ Precedence is failed > unknown > corroborated > verified. Nothing else in the pr
 generation is worth.
 """
 
+from collections import Counter
 from typing import Final, Literal
 
 from scan_pipeline.core.contract import Scan, accept_level, whole_scope
@@ -139,24 +140,37 @@ def judge(scan: Scan, walk: WalkEvidence, figures: Reconciliation) -> Judgement:
     findings = (*walk.findings, *figures.findings, *added)
     errors = [each for each in findings if each.severity == "error"]
     doubts = [each for each in findings if each.severity == "warning"]
-    broken = walk.traversal == "failed" or not walk.chain_intact or bool(errors)
-    held, why_not = _consistency_held(scan, walk)
-    reasons = [*_sentences(errors), *_sentences(doubts)]
-    if walk.traversal != "finished":
-        reasons.insert(0, f"the walk was {walk.traversal}: {walk.stop_reason}")
-    if why_not and walk.traversal == "finished":
-        reasons.append(why_not)
     finished = walk.traversal == "finished"
+    exact = [each for each in figures.expectations if each.name != "swing"]
+    missed = [each.name for each in exact if each.result == "missed"]
+    left = [each.name for each in exact if each.result == "not_evaluated"]
+    broken = walk.traversal == "failed" or not walk.chain_intact or bool(errors or missed)
+    held, why_not = _consistency_held(scan, walk)
+    ended = walk.end_signal is not None
+    reasons = [*_sentences(errors), *_sentences(doubts)]
+    if not finished:
+        stopped = "failed" if walk.traversal == "failed" else f"was {walk.traversal}"
+        reasons.insert(0, f"the walk {stopped}: {walk.stop_reason.replace('_', ' ')}")
+    else:
+        reasons += [why_not] if why_not else []
+        reasons += [] if ended else ["no declared end signal was seen"]
+    if missed and not errors:
+        reasons.append(f"expected by the contract and missed: {', '.join(missed)}")
+    if finished and left:
+        reasons.append(f"expected by the contract and not evaluated: {', '.join(left)}")
     if broken:
         status: CoverageStatus = "failed"
         scope: ConclusionScope = "observed_pages_only"
-    elif finished and held and not doubts:
+    elif finished and held and ended and not (doubts or left or walk.limits_hit):
         status, scope = "verified", whole_scope(scan.contract.consistency)
     else:
         status = "unknown"
         scope = "records_encountered_in_live_traversal" if finished else "observed_pages_only"
     if scan.contract.mode == "bounded" and status != "failed":
-        status, scope = "unknown", "bounded_view"
+        # The declared cap is the population: what stopped short of it is pages and no more.
+        capped = bool(walk.limits_hit) and {"pages", "records"}.issuperset(walk.limits_hit)
+        status = "unknown"
+        scope = "bounded_view" if finished or capped else "observed_pages_only"
     return Judgement(
         status=status,
         scope=scope,
@@ -234,9 +248,11 @@ def _consistency_held(scan: Scan, walk: WalkEvidence) -> tuple[bool, str | None]
                 return False, "no version was pinned"
             if not walk.pin.sent_on_every_request:
                 return False, "not every request named the pinned version"
-            if walk.pin.recheck != "equal":
-                return False, f"the pin recheck was {walk.pin.recheck.replace('_', ' ')}"
-            return True, None
+            rechecked = {
+                "differs": "the pin recheck differs",
+                "not_done": "the pin was not rechecked",
+            }
+            return walk.pin.recheck == "equal", rechecked.get(walk.pin.recheck)
         case "high_water_mark":
             if walk.before.high_water_mark is None:
                 return False, "no high-water mark was read before the walk"
@@ -255,9 +271,20 @@ def _consistency_held(scan: Scan, walk: WalkEvidence) -> tuple[bool, str | None]
 
 
 def _sentences(findings: list[Finding]) -> list[str]:
+    """Say each kind of finding once, by its first, and how many more there are."""
+    more = Counter(each.code for each in findings)
+    told = {each.code: each for each in reversed(findings)}
     return [
-        f"{each.code.replace('_', ' ')}"
-        + (f" on page {each.page}" if each.page else "")
-        + (f": expected {each.expected}, found {each.found}" if each.found is not None else "")
-        for each in findings[:20]
+        _sentence(told[code]) + (f" ({more[code] - 1:,} more)" if more[code] > 1 else "")
+        for code in dict.fromkeys(each.code for each in findings)
     ]
+
+
+def _sentence(told: Finding) -> str:
+    said = told.code.replace("_", " ") + (f" on page {told.page}" if told.page else "")
+    facts = [
+        f"{word} {fact}"
+        for word, fact in (("expected", told.expected), ("found", told.found))
+        if fact is not None
+    ]
+    return f"{said}: {', '.join(facts)}" if facts else said

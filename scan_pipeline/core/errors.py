@@ -121,6 +121,10 @@ class SourceUnavailableError(RetryError):
     """The source did not answer within the retries allowed; the walk can be resumed."""
 
 
+class SourceWindowError(NarrowError):
+    """The source shows no more of this query's results; split the query."""
+
+
 class AccessRefusedError(ConfigurationError):
     """The source refused our credentials or our right to read."""
 

@@ -12,6 +12,9 @@ FIRST_FINDINGS: Final = 100
 """How many findings a receipt carries; the table carries all."""
 
 
+_HEAVY_FIRST: Final[Sequence[Severity]] = ("error", "warning", "note")
+
+
 @record
 class FindingKind:
     """What a code means: its weight, its usual cause and its remedy."""
@@ -40,6 +43,11 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             _ASK_SOURCE,
         ),
         "no_progress": _kind("error", "page after page brought records already read", _ASK_SOURCE),
+        "order_broken": _kind(
+            "error",
+            "records came out of the range or order that was asked for",
+            _ASK_SOURCE,
+        ),
         "continuation_missing": _kind(
             "error",
             "the field that says what follows is not in the answer",
@@ -158,6 +166,11 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "the walk broke off, and its contract has changed or it cannot be resumed",
             _NEW_GENERATION,
         ),
+        "page_size_not_honoured": _kind(
+            "error",
+            "the source chose another page size than was asked for, and its pages go by number",
+            "declare a page_size at or below the source's own cap",
+        ),
         "source_window": _kind(
             "warning", "the source shows no more than a window of its results", "split the query"
         ),
@@ -183,10 +196,20 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "a record does not fit the record schema",
             "correct the schema and restage, or raise accept.nonconforming",
         ),
+        "schema_changed": _kind(
+            "note",
+            "the record schema is no longer the one that the walk was begun with",
+            "none; records of this generation were held against the present one",
+        ),
         "unknown_field": _kind(
             "note",
             "records carry a field the schema does not know; it is kept in _extra",
             "add it to the schema",
+        ),
+        "nested_list_cut": _kind(
+            "warning",
+            "a list inside a record stops at the source's cap, or says that more of it follows",
+            "walk that list as a collection of its own",
         ),
         "beyond_high_water_mark": _kind(
             "error", "a record lies above the bound that was sent", _ASK_SOURCE
@@ -305,11 +328,26 @@ def finding(
     )
 
 
+def most_telling(
+    findings: Iterable[Finding], *, at_most: int = FIRST_FINDINGS
+) -> tuple[Finding, ...]:
+    """Return the findings to show where not all can be: heavy ones first, one of each code first.
+
+    A thousand repeated keys must not hide that ids are missing.
+    """
+    told: dict[str, int] = {}
+    ranked: list[tuple[int, int, int, Finding]] = []
+    for order, each in enumerate(findings):
+        told[each.code] = told.get(each.code, 0) + 1
+        ranked.append((_HEAVY_FIRST.index(each.severity), told[each.code], order, each))
+    ranked.sort(key=lambda rank: rank[:3])
+    return tuple(each for *_, each in ranked[:at_most])
+
+
 def worst(findings: Iterable[Finding]) -> Severity | None:
     """Return the heaviest severity, None where there is no finding."""
     present = {each.severity for each in findings}
-    order: Sequence[Severity] = ("error", "warning", "note")
-    return next((severity for severity in order if severity in present), None)
+    return next((severity for severity in _HEAVY_FIRST if severity in present), None)
 
 
 def findings_digest(findings: Iterable[Finding]) -> str:

@@ -107,7 +107,7 @@ class ReceiptFinding:
 
 @record
 class FindingsDigest:
-    """All findings by number and digest, and the first of them."""
+    """All findings by number and digest, and the most telling: heavy first, each code's first."""
 
     total: int
     digest: str

@@ -54,7 +54,14 @@ Outcome: TypeAlias = Literal["met", "missed", "not_evaluated"]
 """The result of an expectation; what was not evaluated has not failed."""
 
 SignalWord: TypeAlias = Literal[
-    "absent", "null", "empty_string", "empty_page", "no_next_link", "false", "equals"
+    "absent",
+    "null",
+    "empty_string",
+    "empty_page",
+    "no_next_link",
+    "false",
+    "equals",
+    "total_reached",
 ]
 """The shapes in which sources say that nothing follows."""
 

@@ -146,9 +146,14 @@ class Walk:
                     "no_progress",
                     f"page {ordinal} holds the records of page {earlier}; expected new ones",
                 )
+            declared = self._contract.delivery == "at_least_once"
             self.findings.append(
                 finding(
-                    "page_repeated", page=ordinal, expected="new records", found=f"page {earlier}"
+                    "page_repeated",
+                    page=ordinal,
+                    expected="new records",
+                    found=f"page {earlier}",
+                    severity="note" if declared else None,
                 )
             )
         else:
@@ -157,6 +162,12 @@ class Walk:
         self._fingerprint = page.fingerprint
         self._count(items, returned=page.records, body_bytes=len(page.body))
         return items
+
+    def ends_at_window(self) -> bool:
+        """Say whether the end may be that of the source's result window, not of the collection."""
+        window = self._source.result_window
+        whole = self.total is not None and self.records >= self.total
+        return window is not None and self.records >= window and not whole
 
     def facts(self) -> dict[str, Any]:
         """Return the walk's running figures."""

@@ -11,9 +11,12 @@ def origin_of(url: str) -> str:
     """Return scheme, host and port of a URL.
 
     Raises:
-        ConfigurationError: it is not absolute.
+        ConfigurationError: it is not absolute, or no URL.
     """
-    parsed = httpx2.URL(url)
+    try:
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise ConfigurationError(f"found no URL ({error}); expected scheme://host/path") from error
     if not parsed.scheme or not parsed.host:
         raise ConfigurationError(
             f"{shown(url)!r} is not an absolute URL; expected scheme://host/path"
@@ -24,5 +27,8 @@ def origin_of(url: str) -> str:
 
 def shown(url: str) -> str:
     """Return a URL fit for messages: no query, no user, no fragment."""
-    parsed = httpx2.URL(url)
+    try:
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        return "an address that is no URL"
     return str(parsed.copy_with(query=None, fragment=None, userinfo=b""))

@@ -1,7 +1,7 @@
 """From a mapping to a scan, and from a scan to its open source: one line a protocol."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,9 +13,11 @@ from scan_pipeline.core.contract import (
     Scan,
     Schedule,
     SourceFacts,
+    source_json,
 )
-from scan_pipeline.core.errors import ContractError, ScanPipelineError
+from scan_pipeline.core.errors import ConfigurationError, ContractError, ScanPipelineError
 from scan_pipeline.core.value import record
+from scan_pipeline.sources.addresses import origin_of, shown
 from scan_pipeline.sources.protocols import protocol
 from scan_pipeline.sources.source import Source
 from scan_pipeline.sources.surroundings import Surroundings
@@ -109,7 +111,7 @@ def _parse(kind: type[Any], raw: Any, at: tuple[str, ...], problems: list[Proble
         return TypeAdapter(kind).validate_json(json.dumps(raw))
     except ValidationError as error:
         problems += [
-            Problem(at=(*at, *each["loc"]), message=_told(each["msg"], each["input"], each["type"]))
+            Problem(at=(*at, *each["loc"]), message=_told(each["msg"], _shown(each), each["type"]))
             for each in error.errors()
         ]
     except (TypeError, ValueError) as error:
@@ -119,12 +121,17 @@ def _parse(kind: type[Any], raw: Any, at: tuple[str, ...], problems: list[Proble
     return None
 
 
-def _told(message: str, found: Any, kind: str) -> str:
+def _shown(error: Mapping[str, Any]) -> str:
+    """Return what was found, in a word where it could be a secret or is long."""
+    found, hidden = error["input"], {"auth", "headers"}.intersection(map(str, error["loc"]))
+    return "something else" if hidden else _KINDS.get(type(found)) or json.dumps(found)
+
+
+def _told(message: str, shown: str, kind: str) -> str:
     if kind == "missing":
         return "missing; expected a value"
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
         return "unknown field; remove it or correct its name"
-    shown = _KINDS.get(type(found)) or json.dumps(found)
     return f"{message[0].lower()}{message[1:]}, found {shown}"
 
 
@@ -161,7 +168,39 @@ def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
         wrong("contract", "limits", message="mode bounded needs limits.records or limits.pages")
     if isinstance(blocks.record_schema, tuple):
         names = {column.name for column in blocks.record_schema}
-        for each in contract.key:
+        for what, each in _columns_meant(source, contract):
             if each not in names:
-                wrong("record_schema", message=f"has no column for key field {each!r}")
+                wrong("record_schema", message=f"has no column for {what} {each!r}")
+    for at, message in _wrong_addresses(source):
+        wrong("source", *at, message=message)
     return found
+
+
+def _columns_meant(source: SourceFacts, contract: Contract) -> Iterator[tuple[str, str]]:
+    """Yield every column that the contract speaks of, and as what."""
+    yield from (("key field", each) for each in contract.key)
+    if contract.partition_by is not None:
+        yield "partition_by", contract.partition_by
+    yield from (("every_record", each) for each in contract.expect.every_record or {})
+    if source.high_water_mark is not None and source.high_water_mark.field is not None:
+        yield "high_water_mark.field", source.high_water_mark.field
+
+
+def _wrong_addresses(source: SourceFacts) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield each address that is none, shows a secret, or lies where our credentials must not go."""
+    facts = source_json(source)
+    if "url" not in facts:
+        return
+    asides = {name: value for name, value in facts.items() if isinstance(value, dict)}
+    addresses = {("url",): facts["url"]}
+    addresses |= {(name, "url"): value["url"] for name, value in asides.items() if "url" in value}
+    for at, address in addresses.items():
+        try:
+            elsewhere = origin_of(address) != origin_of(facts["url"])
+        except ConfigurationError as error:
+            yield at, str(error)
+            continue
+        if "@" in address.split("://", 1)[1].split("/", 1)[0]:
+            yield at, "holds credentials, which receipts would show; name them under auth instead"
+        elif elsewhere:
+            yield at, f"lies on another origin than {shown(facts['url'])}; expected the same"

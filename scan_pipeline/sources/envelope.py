@@ -5,6 +5,7 @@ in msgspec and orjson), so the envelope is parsed a second time with its record 
 doubled members refused and numbers exact.
 """
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
@@ -18,6 +19,7 @@ from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.core.value import record
 
 _LIST: Final = list[msgspec.Raw] | msgspec.UnsetType
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 class _Absent:
@@ -53,9 +55,8 @@ def open_envelope(body: bytes, *, records_at: FieldPath) -> Envelope:
     Raises:
         ProtocolError: `body_unparsable`, `member_doubled` or `records_missing`.
     """
-    raw = _raw_records(body, records_at)
-    around = _exact(_emptied(body, raw)) if records_at else None
-    return Envelope(records=[bytes(each) for each in raw], around=around)
+    records, around = _split(body, records_at)
+    return Envelope(records=records, around=_exact(around) if records_at else None)
 
 
 def split_records(body: bytes, *, records_at: FieldPath) -> list[bytes]:
@@ -64,12 +65,20 @@ def split_records(body: bytes, *, records_at: FieldPath) -> list[bytes]:
     Raises:
         ProtocolError: as `open_envelope`.
     """
-    return [bytes(each) for each in _raw_records(body, records_at)]
+    return _split(body, records_at)[0]
 
 
 def value_at(around: Any, path: FieldPath) -> Any:
-    """Return the value at a path, `ABSENT` where it leads nowhere."""
+    """Return the value at a path, `ABSENT` where it leads nowhere.
+
+    A number is a step into a list, from 0: `errors.0.type`.
+    """
     for step in path:
+        if isinstance(around, list):
+            if not step.isdecimal() or int(step) >= len(around):
+                return ABSENT
+            around = around[int(step)]
+            continue
         if not isinstance(around, dict) or step not in around:
             return ABSENT
         around = around[step]
@@ -83,6 +92,34 @@ def parse_body(body: bytes) -> Any:
         ProtocolError: `body_unparsable` or `member_doubled`.
     """
     return _exact(body)
+
+
+def _split(body: bytes, path: FieldPath) -> tuple[list[bytes], bytes]:
+    """Return the records of a body, and the body with its record list emptied.
+
+    msgspec refuses half a surrogate pair wherever it stands. In a record it is that record's
+    fault: the records are then found in a copy of equal length in which no such escape is left.
+    """
+    try:
+        raw = _raw_records(body, path)
+    except ProtocolError:
+        whole = _SURROGATE.sub(rb"\\ufffd", body)
+        if whole == body:
+            raise
+        found = _raw_records(whole, path)
+        spans = [_span(whole, each) for each in found]
+        if any(whole[a:b] != bytes(each) for (a, b), each in zip(spans, found, strict=True)):
+            raise
+        records = [body[start:end] for start, end in spans]
+        return records, body[: spans[0][0]] + body[spans[-1][1] :] if spans else body
+    return [bytes(each) for each in raw], _emptied(body, raw)
+
+
+def _span(body: bytes, raw: msgspec.Raw) -> tuple[int, int]:
+    """Return where a raw value, which is a view of its body, begins and ends in it."""
+    whole, part = pa.py_buffer(body), pa.py_buffer(raw)
+    start = part.address - whole.address
+    return start, start + part.size
 
 
 def _raw_records(body: bytes, path: FieldPath) -> list[msgspec.Raw]:
@@ -125,8 +162,7 @@ def _emptied(body: bytes, records: list[msgspec.Raw]) -> bytes:
     """
     if not records:
         return body
-    whole, first, last = (pa.py_buffer(each) for each in (body, records[0], records[-1]))
-    start, end = first.address - whole.address, last.address - whole.address + last.size
+    start, end = _span(body, records[0])[0], _span(body, records[-1])[1]
     if not 0 <= start < end <= len(body):  # copies, not views: parse everything
         return body
     return body[:start] + body[end:]

@@ -2,14 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import httpx2
+from pydantic import JsonValue
 
-from scan_pipeline.core.contract import FieldPath, PositiveInt, SourceFacts
+from scan_pipeline.core.contract import (
+    CountFacts,
+    FieldPath,
+    HighWaterMarkFacts,
+    PositiveInt,
+    SourceFacts,
+)
+from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.auth import Auth
-from scan_pipeline.sources.responses import ResponseClass
+from scan_pipeline.sources.responses import BodyMatch, ResponseClass
+
+Place = Literal["query", "body", "header"]
+"""Where a value travels in a request; in the body under a dotted path, e.g. `variables.after`."""
 
 
 @record
@@ -18,6 +29,18 @@ class PageSize:
 
     send_as: str
     value: PositiveInt
+
+
+@record
+class HttpCountFacts(CountFacts):
+    """A count beside the pages: in the body under `at`, or in a response header."""
+
+    at: FieldPath = ()
+    header: str | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.at) == (self.header is not None):
+            raise ContractError("a count needs exactly one of: at, header")
 
 
 @record
@@ -44,18 +67,43 @@ class PartitionCountsFacts:
 
 
 @record
+class NestedFacts:
+    """A list inside each record that the source may cut.
+
+    Attributes:
+        at: where the list lies in a record.
+        cap: most members the source sends; a list that long may be longer.
+        more_at: where the record says that more of it follows.
+    """
+
+    at: FieldPath
+    cap: PositiveInt | None = None
+    more_at: FieldPath | None = None
+
+    def __post_init__(self) -> None:
+        if self.cap is None and self.more_at is None:
+            raise ContractError("a nested list needs cap, more_at or both")
+
+
+@record
 class HttpFacts(SourceFacts):
     """The facts of one collection behind HTTP.
 
     Attributes:
         url: the collection.
+        method: GET, or POST for sources that take their query in a body.
         params: filter, order and projection, sent with every request.
+        body: JSON sent with every request; for POST alone.
         headers: headers without secrets, sent with every request.
         auth: how to prove who we are; secrets are references.
+        send_in: where page size, pin, bound and continuation travel.
         records_at: where the records lie.
+        record_field: for records that are bare texts or numbers, the field they are kept as.
         page_size: how many to ask for.
         identity: where the source says who we are.
         partition_counts: where it counts by partition.
+        nested: lists inside records that may be cut.
+        success: a value that every page must show, e.g. `{at: ok, equals: true}`.
         errors_at: fields whose presence says that an answer is an error whatever its status.
         responses: what statuses mean here, where they differ from HTTP.
     """
@@ -63,17 +111,29 @@ class HttpFacts(SourceFacts):
     OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth")
 
     url: str
+    method: Literal["GET", "POST"] = "GET"
     params: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: Mapping[str, JsonValue] | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     auth: Auth | None = None
+    send_in: Literal["query", "body"] = "query"
     records_at: FieldPath
+    record_field: str | None = None
+    count: HttpCountFacts | None = None
+    high_water_mark: HighWaterMarkFacts | None = None
     page_size: PageSize | None = None
     identity: IdentityFacts | None = None
     partition_counts: PartitionCountsFacts | None = None
+    nested: tuple[NestedFacts, ...] = ()
+    success: BodyMatch | None = None
     errors_at: tuple[FieldPath, ...] = (("error",), ("errors",))
     responses: tuple[ResponseClass, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.method == "GET" and (self.body is not None or self.send_in == "body"):
+            raise ContractError("a request with a body needs method: POST")
 
     @property
     def tool(self) -> str:
         """Return the collection's address without its query."""
-        return f"GET {httpx2.URL(self.url).copy_with(query=None)}"
+        return f"{self.method} {httpx2.URL(self.url).copy_with(query=None)}"

@@ -1,36 +1,45 @@
 """A source behind HTTP and JSON: everything but how to advance."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from scan_pipeline.core.canonical import digest_of, leaf_hashes
-from scan_pipeline.core.contract import FieldPath
+from scan_pipeline.core.canonical import canonical_json, leaf_hashes
 from scan_pipeline.core.errors import ProtocolError
-from scan_pipeline.core.page import Continuation, Opening, Page, Position, Refusal, Reported
+from scan_pipeline.core.page import Continuation, Opening, Page, Position, Refusal
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.envelope import (
     ABSENT,
-    Envelope,
     open_envelope,
     split_records,
     value_at,
 )
 from scan_pipeline.sources.http_facts import HttpFacts
+from scan_pipeline.sources.http_request import FrozenRequest
+from scan_pipeline.sources.nested_lists import cut_lists
+from scan_pipeline.sources.reported import reported
 from scan_pipeline.sources.responses import Answer
-from scan_pipeline.sources.source import RefusedCallback, Source
+from scan_pipeline.sources.side_questions import SideQuestions
+from scan_pipeline.sources.source import Noticed, RefusedCallback, Source
 from scan_pipeline.sources.surroundings import Surroundings
 from scan_pipeline.sources.transport import Call, Sent, Transport, read_json
 
 
 @record
 class Received:
-    """A successful answer taken apart."""
+    """A successful answer taken apart.
+
+    Attributes:
+        answer: as it came.
+        records: each record's bytes, in page order.
+        around: the parsed body, its record list empty.
+    """
 
     answer: Answer
-    envelope: Envelope
+    records: Sequence[bytes]
+    around: Any
 
 
 class HttpSource(Source):
@@ -44,8 +53,10 @@ class HttpSource(Source):
     def __init__(self, facts: HttpFacts, surroundings: Surroundings) -> None:
         auth, environ = facts.auth, surroundings.environ
         self._http = facts
+        self.request = FrozenRequest(facts)
         self._transport = Transport(
             facts.url,
+            origins=self.other_origins(facts),
             credentials=lambda: auth.headers(environ) if auth else {},
             retries=surroundings.retries,
             responses=facts.responses,
@@ -53,6 +64,7 @@ class HttpSource(Source):
             clock=surroundings.clock,
             sleep=surroundings.sleep,
         )
+        self._aside = SideQuestions(facts, self._transport)
 
     @abstractmethod
     def call(self, position: Position) -> Call:
@@ -66,6 +78,12 @@ class HttpSource(Source):
             ProtocolError: the answer says neither that something follows nor that nothing does.
         """
 
+    @staticmethod
+    def other_origins(facts: Any) -> tuple[str, ...]:
+        """Return the origins that links may lead to beside the source's own; none, mostly."""
+        del facts
+        return ()
+
     @property
     def waited(self) -> float:
         """Return the seconds spent in waits that the source itself asked for."""
@@ -73,20 +91,16 @@ class HttpSource(Source):
 
     def opening(self) -> Opening:
         """Return identity and high-water mark."""
-        bound = self._http.high_water_mark
-        principal, tenant = self._identity()
+        principal, tenant = self._aside.identity()
         return Opening(
-            principal=principal,
-            tenant=tenant,
-            high_water_mark=None if bound is None else self._text(bound.url, bound.at),
+            principal=principal, tenant=tenant, high_water_mark=self._aside.high_water_mark()
         )
 
     def closing(self, position: Position) -> Opening:
         """Return identity, and the source's counts by partition under the same pin."""
-        principal, tenant = self._identity()
-        return Opening(
-            principal=principal, tenant=tenant, partition_counts=self._partition_counts(position)
-        )
+        principal, tenant = self._aside.identity()
+        counts = self._aside.partition_counts(self.request.held_still(position))
+        return Opening(principal=principal, tenant=tenant, partition_counts=counts)
 
     def fetch(self, position: Position, *, refused: RefusedCallback) -> Page:
         """Return one page; see `Source.fetch`."""
@@ -109,63 +123,57 @@ class HttpSource(Source):
 
     def records(self, body: bytes) -> Sequence[bytes]:
         """Return the records of an admitted body."""
-        return split_records(body, records_at=self._http.records_at)
+        return self._kept(split_records(body, records_at=self._http.records_at))
+
+    def noticed(self, records: Sequence[bytes]) -> Iterator[Noticed]:
+        """Yield each list inside a record that the source may have cut."""
+        return cut_lists(records, self._http.nested)
 
     def close(self) -> None:
         """Close the connections."""
         self._transport.close()
 
-    def frozen_params(self, position: Position) -> dict[str, str]:
-        """Return the parameters that stand on every request: filter, page size, pin and bound."""
-        params = dict(self._http.params)
-        if self._http.page_size is not None:
-            params[self._http.page_size.send_as] = str(self._http.page_size.value)
-        return params | self._held_still(position)
-
     def _read(self, answer: Answer) -> Received:
-        envelope = open_envelope(answer.body, records_at=self._http.records_at)
+        try:
+            envelope = open_envelope(answer.body, records_at=self._http.records_at)
+        except ProtocolError as error:
+            if error.code == "records_missing":  # an error in their place says more
+                self._refuse_errors(read_json(answer))
+            raise
         self._refuse_errors(envelope.around)
-        return Received(answer=answer, envelope=envelope)
+        return Received(answer=answer, records=self._kept(envelope.records), around=envelope.around)
+
+    def _kept(self, records: Sequence[bytes]) -> Sequence[bytes]:
+        """Return records as they are kept: bare values become objects of one field."""
+        name = self._http.record_field
+        if name is None:
+            return records
+        before = b"{" + canonical_json(name) + b":"
+        return [before + each + b"}" for each in records]
 
     def _page(self, position: Position, sent: Sent[Received]) -> Page:
-        envelope = sent.value.envelope
+        received = sent.value
         return Page(
             position=position,
-            fingerprint=self._fingerprint(position),
-            continuation=self.follows(sent.value, position),
-            body=sent.value.answer.body,
-            records=len(envelope.records),
-            leaf_hashes=leaf_hashes(envelope.records),
-            reported=self._reported(envelope.around),
+            fingerprint=self.request.fingerprint(position),
+            continuation=self.follows(received, position),
+            body=received.answer.body,
+            records=len(received.records),
+            leaf_hashes=leaf_hashes(received.records),
+            reported=reported(received.around, received.answer.headers, self._http),
             attempts=sent.attempts,
             requested_at=sent.requested_at,
             received_at=sent.received_at,
         )
 
-    def _held_still(self, position: Position) -> dict[str, str]:
-        """Return the parameters that hold the collection still."""
-        params: dict[str, str] = {}
-        if self._http.snapshot is not None and position.pin is not None:
-            params[self._http.snapshot.send_as] = position.pin
-        if self._http.high_water_mark is not None and position.high_water_mark is not None:
-            params[self._http.high_water_mark.send_as] = position.high_water_mark
-        return params
-
-    def _fingerprint(self, position: Position) -> bytes:
-        """Digest what must be equal on every request: all but cursor, pin and page size."""
-        facts = self._http
-        return digest_of(
-            {
-                "method": "GET",
-                "url": facts.url,
-                "params": dict(facts.params),
-                "headers": dict(facts.headers),
-                "auth": None if facts.auth is None else facts.auth.scheme,
-                "high_water_mark": position.high_water_mark,
-            }
-        )
-
     def _refuse_errors(self, around: Any) -> None:
+        success = self._http.success
+        if success is not None and value_at(around, success.at) != success.equals:
+            raise ProtocolError(
+                "error_envelope",
+                f"{'.'.join(success.at)} does not say success although the status does; expected "
+                f"{success.equals!r}",
+            )
         for path in self._http.errors_at:
             if path == self._http.records_at[: len(path)]:
                 continue
@@ -176,79 +184,3 @@ class HttpSource(Source):
                     f"the answer holds an error at {'.'.join(path)} although its status says "
                     "success; expected records alone",
                 )
-
-    def _reported(self, around: Any) -> Reported:
-        facts = self._http
-        counted = None if facts.count is None else _count(around, facts.count.at)
-        pin = None if facts.snapshot is None else value_at(around, facts.snapshot.at)
-        if pin is ABSENT:
-            pin = None
-        if isinstance(pin, bool) or (pin is not None and not isinstance(pin, str | int)):
-            raise ProtocolError("reported_invalid", "the version at snapshot.at is not a text")
-        means = None if facts.count is None else facts.count.means
-        return Reported(
-            total=counted if means == "total" else None,
-            remaining=counted if means == "remaining" else None,
-            page=counted if means == "page" else None,
-            pin=None if pin is None else str(pin),
-        )
-
-    def _identity(self) -> tuple[str | None, str | None]:
-        facts = self._http.identity
-        if facts is None:
-            return None, None
-        around = self._get(facts.url)
-        principal = value_at(around, facts.at)
-        tenant = ABSENT if facts.tenant_at is None else value_at(around, facts.tenant_at)
-        if not isinstance(principal, str) or not principal:
-            raise ProtocolError(
-                "reported_invalid", f"no principal at {'.'.join(facts.at)} of {facts.url}"
-            )
-        return principal, tenant if isinstance(tenant, str) else None
-
-    def _partition_counts(self, position: Position) -> dict[str, int] | None:
-        facts = self._http.partition_counts
-        if facts is None:
-            return None
-        params = {**self._http.params, **self._held_still(position)}
-        counts = value_at(self._get(facts.url, params), facts.at)
-        if isinstance(counts, list) and facts.value is not None and facts.count is not None:
-            rows = [row for row in counts if isinstance(row, dict)]
-            counts = {row.get(facts.value): row.get(facts.count) for row in rows}
-        found: dict[str, int] = {}
-        for value, number in counts.items() if isinstance(counts, dict) else [(None, None)]:
-            if isinstance(number, bool) or not isinstance(number, int):
-                raise ProtocolError(
-                    "reported_invalid", f"no counts by partition at {'.'.join(facts.at)}"
-                )
-            found[str(value)] = number
-        return found
-
-    def _text(self, url: str, path: FieldPath) -> str:
-        value = value_at(self._get(url), path)
-        if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-            raise ProtocolError("reported_invalid", f"no value at {'.'.join(path)} of {url}")
-        return str(value)
-
-    def _get(self, url: str, params: Mapping[str, str] | None = None) -> Any:
-        call = Call(
-            url=url,
-            params=tuple((params or {}).items()),
-            headers=tuple(self._http.headers.items()),
-        )
-        return self._transport.send(call, read=read_json, refused=_untold).value
-
-
-def _count(around: Any, path: FieldPath) -> int | None:
-    value = value_at(around, path)
-    if value is ABSENT or value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ProtocolError(
-            "reported_invalid", f"the count at {'.'.join(path)} is not a number of records"
-        )
-    return value
-
-
-def _untold(status: int | None, reason: str, digest: bytes, at: datetime) -> None:
-    """Leave refusals of side questions out of the walk's events."""

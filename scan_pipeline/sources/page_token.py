@@ -1,16 +1,21 @@
 """The `page_token` protocol: the next request repeats the first one and adds an opaque token.
 
 The shape is that of AIP-158 (google.aip.dev/158, read 2026-11-30): pages may be short or empty
-before the end, tokens are opaque, and every parameter but the page size stays as it was.
+before the end, tokens are opaque, and every parameter but the page size stays as it was. A token
+lies in the body or in a response header, and travels as a parameter, as a header or in a JSON body
+under a path, which is also how a GraphQL connection is walked (`variables.after`; GraphQL Cursor
+Connections Specification, relay.dev/graphql/connections.htm, read 2026-11-30).
 """
 
 from typing import Final, Literal
 
+from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.page import Continuation, Position
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.end_signals import NextFacts, continuation
 from scan_pipeline.sources.http_facts import HttpFacts
+from scan_pipeline.sources.http_request import Added
 from scan_pipeline.sources.http_source import HttpSource, Received
 from scan_pipeline.sources.protocols import Protocol
 from scan_pipeline.sources.surroundings import Surroundings
@@ -30,6 +35,11 @@ class PageTokenSource(HttpFacts):
     protocol: Literal["page_token"]
     next: NextFacts
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.next.send_in == "body" and self.method == "GET":
+            raise ContractError("next.send_in: body needs method: POST")
+
 
 class PageToken(HttpSource):
     """Walks a `PageTokenSource`."""
@@ -46,21 +56,23 @@ class PageToken(HttpSource):
 
     def call(self, position: Position) -> Call:
         """Repeat the first request, with the token where there is one."""
-        params = self.frozen_params(position)
-        token = position.token if position.token is not None else self._facts.next.first
-        if token is not None:
-            params[self._facts.next.send_as] = token
-        return Call(
-            url=self._facts.url,
-            params=tuple(params.items()),
-            headers=tuple(self._facts.headers.items()),
-        )
+        following = self._facts.next
+        token = position.token if position.token is not None else following.first
+        if token is None:
+            return self.request.call(position)
+        place = following.send_in or self._facts.send_in
+        added = Added(name=following.send_as, value=token, place=place)
+        return self.request.call(position, continuation=[added])
 
     def follows(self, received: Received, position: Position) -> Continuation:
         """Return the token, or the end that the source declared."""
         del position
-        envelope = received.envelope
-        return continuation(envelope.around, self._facts.next, records=len(envelope.records))
+        return continuation(
+            received.around,
+            self._facts.next,
+            records=len(received.records),
+            headers=received.answer.headers,
+        )
 
 
 PROTOCOL: Final = Protocol(facts=PageTokenSource, open=PageToken)

@@ -25,6 +25,7 @@ class Protocol:
 
 
 MODULES: Final[Mapping[str, str]] = {
+    "etcd": "scan_pipeline.sources.etcd",
     "page_token": "scan_pipeline.sources.page_token",
 }
 """By the word in a scan file, the module whose `PROTOCOL` it is."""

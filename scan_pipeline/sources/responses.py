@@ -19,6 +19,7 @@ from scan_pipeline.core.errors import (
     ScanPipelineError,
     SnapshotExpiredError,
     SourceUnavailableError,
+    SourceWindowError,
     TransientSourceError,
 )
 from scan_pipeline.core.value import record
@@ -28,7 +29,7 @@ from scan_pipeline.sources.envelope import parse_body, value_at
 MAX_DECLARED_WAIT: Final = 3600.0
 """Longest wait a source may ask of us, in seconds; a longer one fails rather than shortens."""
 
-Means = Literal["wait", "retry", "refused", "expired", "consumed"]
+Means = Literal["wait", "retry", "refused", "expired", "consumed", "window"]
 
 
 @record
@@ -44,16 +45,19 @@ class ResponseClass:
     """What a status means at this source, where it differs from HTTP's own meaning.
 
     Attributes:
-        status: HTTP status.
+        status: HTTP status; one that says success is looked up where the answer is no page.
         header: headers that must have these values too.
+        header_present: headers that must be there too, whatever their value.
         body: value in the error body that must be there too.
         means: `wait` and `retry` send again, `refused` ends for lack of rights, `expired` ends
-            the generation, `consumed` says a single-use continuation is spent.
+            the generation, `consumed` says a single-use continuation is spent, `window` says that
+            the source shows no more of this query's results.
         wait_until: header with the epoch second until which to wait, e.g. `x-ratelimit-reset`.
     """
 
     status: int
     header: Mapping[str, str] = field(default_factory=dict[str, str])
+    header_present: tuple[str, ...] = ()
     body: BodyMatch | None = None
     means: Means
     wait_until: str | None = None
@@ -94,33 +98,26 @@ def understand(
         now: the time, UTC.
     """
     status, means, until = answer.status, _http_meaning(answer.status), None
-    for each in responses:
-        if _matches(each, answer):
-            means, until = each.means, each.wait_until
-            break
+    declared = declared_class(answer, responses)
+    if declared is not None:
+        means, until = declared.means, declared.wait_until
     where = f"{origin} answered {status}"
 
     def is_(reason: str, error: ScanPipelineError) -> RefusedAnswer:
         return RefusedAnswer(reason=reason, error=error)
 
     match means:
-        case "wait":
-            wait = _declared_wait(answer.headers, until, now)
-            if wait is not None and wait > MAX_DECLARED_WAIT:
-                asked = f"{where} and asks for a wait of {wait:.0f} s; expected at most"
-                return is_(
-                    "wait",
-                    SourceUnavailableError(
-                        f"{asked} {MAX_DECLARED_WAIT:.0f} s. Begin a new generation after that time"
-                    ),
-                )
-            return is_("wait", TransientSourceError("wait", where, wait=wait))
-        case "retry" if repeatable:
-            wait = _declared_wait(answer.headers, until, now)
-            return is_("server_error", TransientSourceError("server_error", where, wait=wait))
-        case "retry":
+        case "retry" if not repeatable:
             told = f"{where}, and the continuation it was asked with works only once"
             return is_("server_error", ContinuationConsumedError(told))
+        case "wait" | "retry":
+            reason = "wait" if means == "wait" else "server_error"
+            wait = _declared_wait(answer.headers, until, now)
+            if wait is None or wait <= MAX_DECLARED_WAIT:
+                return is_(reason, TransientSourceError(reason, where, wait=wait))
+            asked = f"{where} and asks for a wait of {wait:.0f} s; expected at most"
+            told = f"{asked} {MAX_DECLARED_WAIT:.0f} s. Begin a new generation after that time"
+            return is_(reason, SourceUnavailableError(told))
         case "refused":
             told = f"{where}; expected rights to read. Check the credentials the scan file names"
             return is_("access_refused", AccessRefusedError(told))
@@ -129,6 +126,9 @@ def understand(
             return is_("expired", SnapshotExpiredError(told))
         case "consumed":
             return is_("consumed", ContinuationConsumedError(f"{where}: the continuation is spent"))
+        case "window":
+            told = f"{where}: it shows no more results of this query; expected its end"
+            return is_("window", SourceWindowError(told))
         case "redirect":
             target = shown(answer.headers.get("location", ""))
             told = f"{where} and points to {target}; redirects are not followed. Name the right"
@@ -139,6 +139,11 @@ def understand(
         case _:
             told = f"{where} to a request that should be right"
             return is_("rejected", ProtocolError("request_rejected", told))
+
+
+def declared_class(answer: Answer, responses: tuple[ResponseClass, ...]) -> ResponseClass | None:
+    """Return the first declared class that an answer falls into, None where there is none."""
+    return next((each for each in responses if _matches(each, answer)), None)
 
 
 def _http_meaning(status: int) -> str:
@@ -160,6 +165,8 @@ def _matches(each: ResponseClass, answer: Answer) -> bool:
         return False
     if any(answer.headers.get(name) != value for name, value in each.header.items()):
         return False
+    if any(name not in answer.headers for name in each.header_present):
+        return False
     if each.body is None:
         return True
     try:
@@ -178,7 +185,7 @@ def _declared_wait(headers: Mapping[str, str], until: str | None, now: datetime)
     after = headers.get("retry-after")
     if after is None:
         return None
-    if after.strip().isdigit():
+    if after.isascii() and after.strip().isdigit():
         return float(after)
     try:
         when = parsedate_to_datetime(after)

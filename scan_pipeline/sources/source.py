@@ -1,15 +1,33 @@
 """What the engine asks of any source, whatever its protocol."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from scan_pipeline.core.contract import SourceFacts
 from scan_pipeline.core.page import Opening, Page, Position, Refusal
 from scan_pipeline.core.receipt import AdapterRevision
+from scan_pipeline.core.value import record
 
 RefusedCallback: TypeAlias = Callable[[Refusal], None]
 """Told of every answer that was not a page, at once, whether it is retried or not."""
+
+
+@record
+class Noticed:
+    """What a source's facts let us see inside a record.
+
+    Attributes:
+        row: which of the records, from 0.
+        code: the finding's code.
+        expected: what should have been.
+        found: what was.
+    """
+
+    row: int
+    code: str
+    expected: str
+    found: str
 
 
 class Source(ABC):
@@ -63,6 +81,11 @@ class Source(ABC):
         Raises:
             ProtocolError: the body is not a page.
         """
+
+    def noticed(self, records: Sequence[bytes]) -> Iterator[Noticed]:
+        """Yield what the source's facts let us see inside records, e.g. a list that was cut."""
+        del records
+        return iter(())
 
     @abstractmethod
     def close(self) -> None:

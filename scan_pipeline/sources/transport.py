@@ -5,31 +5,26 @@ Retries belong to one request. A wait that the source asks for is never shortene
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cached_property
 from hashlib import sha256
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 import httpx2
 from pydantic import Field
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception_type,
-    stop_after_attempt,
-    wait_random_exponential,
-)
 
 from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import (
     ContinuationConsumedError,
-    DestinationRefusedError,
     ProtocolError,
     SourceUnavailableError,
     TransientSourceError,
 )
 from scan_pipeline.core.value import record
-from scan_pipeline.sources.addresses import origin_of, shown
+from scan_pipeline.sources.content_coding import ASKED_FOR, decoded
+from scan_pipeline.sources.destinations import Destinations, literal_only, look_up
 from scan_pipeline.sources.envelope import parse_body
-from scan_pipeline.sources.responses import Answer, ResponseClass, understand
+from scan_pipeline.sources.resending import Resending
+from scan_pipeline.sources.responses import Answer, ResponseClass, declared_class, understand
 
 T = TypeVar("T")
 
@@ -66,14 +61,16 @@ Credentials = Callable[[], Mapping[str, str]]
 
 
 class Transport:
-    """Sends calls to one origin.
+    """Sends calls to one origin, and without credentials to others that its contract names.
 
     Args:
         origin: URL whose scheme, host and port every call must share.
+        origins: other origins that a call may go to.
         credentials: makes the secret headers.
         retries: bounds of sending one request again.
         responses: what statuses mean at this source, looked up first.
-        inner: the HTTP transport below; None for the network.
+        inner: the HTTP transport below; None for the network. It belongs to who made it and
+            stays open.
         clock: time in UTC.
         sleep: waits so many seconds; may raise to end the walk.
     """
@@ -82,6 +79,7 @@ class Transport:
         self,
         origin: str,
         *,
+        origins: tuple[str, ...] = (),
         credentials: Credentials,
         retries: Retries,
         responses: tuple[ResponseClass, ...],
@@ -89,16 +87,29 @@ class Transport:
         clock: Callable[[], datetime],
         sleep: Callable[[float], None],
     ) -> None:
-        self._origin = origin_of(origin)
+        self._destinations = Destinations(
+            origin, others=origins, resolve=look_up if inner is None else literal_only
+        )
+        self._origin = self._destinations.origin
         self._credentials, self._retries, self._responses = credentials, retries, responses
         self._clock, self._sleep = clock, sleep
-        self._client = httpx2.Client(
-            transport=None if inner is None else _Lent(inner),
-            timeout=retries.timeout,
+        self._inner = inner
+        self._resending = Resending(retries, sleep=sleep)
+
+    @property
+    def waited(self) -> float:
+        """Return the seconds spent in waits that the source itself asked for."""
+        return self._resending.waited
+
+    @cached_property
+    def _client(self) -> httpx2.Client:
+        """The client, made for the first request: later stages open sources and ask nothing."""
+        return httpx2.Client(
+            transport=None if self._inner is None else _Lent(self._inner),
+            timeout=self._retries.timeout,
             follow_redirects=False,
-            trust_env=inner is None,
+            trust_env=self._inner is None,
         )
-        self.waited = 0.0
 
     def send(
         self,
@@ -122,47 +133,31 @@ class Transport:
             SourceUnavailableError, AccessRefusedError, SnapshotExpiredError,
             ContinuationConsumedError, ProtocolError: see `Source.fetch`.
         """
-        if origin_of(call.url) != self._origin:
-            raise DestinationRefusedError(
-                "destination_refused",
-                f"the next request would go to {shown(call.url)}; expected {self._origin}",
+        at_home = self._destinations.is_home(call.url)
+        return self._resending.send(
+            lambda attempt: self._once(
+                call, read=read, refused=refused, repeatable=repeatable, at_home=at_home, n=attempt
             )
-        attempts = 0
-
-        def once() -> Sent[T]:
-            nonlocal attempts
-            attempts += 1
-            return self._once(call, read, refused, repeatable, attempts)
-
-        retrying = Retrying(
-            sleep=self._sleep,
-            stop=stop_after_attempt(self._retries.attempts),
-            wait=self._wait,
-            retry=retry_if_exception_type(TransientSourceError),
-            reraise=True,
         )
-        try:
-            return retrying(once)
-        except TransientSourceError as error:
-            raise SourceUnavailableError(
-                f"{error}; gave up after {attempts} sends of one request"
-            ) from error
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        if "_client" in self.__dict__:
+            self._client.close()
 
     def _once(
         self,
         call: Call,
+        *,
         read: Callable[[Answer], T],
         refused: Refused,
         repeatable: bool,
-        attempts: int,
+        at_home: bool,
+        n: int,
     ) -> Sent[T]:
         requested_at = self._clock()
         try:
-            answer = self._exchange(call)
+            answer = self._exchange(call, at_home=at_home)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             refused(None, "not_connected", sha256().digest(), self._clock())
             raise TransientSourceError(
@@ -178,38 +173,46 @@ class Transport:
             raise TransientSourceError(
                 "connection_lost", f"the answer of {self._origin} was lost: {type(error).__name__}"
             ) from error
-        received_at = self._clock()
-        digest = sha256(answer.body).digest()
-        if not 200 <= answer.status < 300:
-            told = understand(
-                answer,
-                origin=self._origin,
-                responses=self._responses,
-                repeatable=repeatable,
-                now=received_at,
-            )
-            refused(answer.status, told.reason, digest, received_at)
-            raise told.error
-        try:
-            value = read(answer)
         except ProtocolError as error:
-            refused(answer.status, error.code, digest, received_at)
+            refused(None, error.code, sha256().digest(), self._clock())
             raise
-        return Sent(
-            value=value, attempts=attempts, requested_at=requested_at, received_at=received_at
+        received_at = self._clock()
+        broken: ProtocolError | None = None
+        if 200 <= answer.status < 300:
+            try:
+                value = read(answer)
+            except ProtocolError as error:
+                broken = error
+            else:
+                return Sent(
+                    value=value, attempts=n, requested_at=requested_at, received_at=received_at
+                )
+        digest = sha256(answer.body).digest()
+        if broken is not None and declared_class(answer, self._responses) is None:
+            refused(answer.status, broken.code, digest, received_at)
+            raise broken
+        told = understand(
+            answer,
+            origin=self._origin,
+            responses=self._responses,
+            repeatable=repeatable,
+            now=received_at,
         )
+        refused(answer.status, told.reason, digest, received_at)
+        raise told.error from broken
 
-    def _exchange(self, call: Call) -> Answer:
+    def _exchange(self, call: Call, *, at_home: bool) -> Answer:
+        secret = self._credentials() if at_home else {}
         request = self._client.build_request(
             call.method,
             httpx2.URL(call.url).copy_merge_params(list(call.params)) if call.params else call.url,
-            headers={**dict(call.headers), **self._credentials()},
+            headers={"accept-encoding": ASKED_FOR, **dict(call.headers), **secret},
             content=call.content,
         )
         response = self._client.send(request, stream=True)
         try:
             chunks, size = [], 0
-            for chunk in response.iter_bytes():
+            for chunk in decoded(response):
                 size += len(chunk)
                 if size > MAX_BODY:
                     raise ProtocolError(
@@ -219,13 +222,6 @@ class Transport:
         finally:
             response.close()
         return Answer(status=response.status_code, headers=response.headers, body=b"".join(chunks))
-
-    def _wait(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        if isinstance(error, TransientSourceError) and error.wait is not None:
-            self.waited += error.wait
-            return error.wait
-        return wait_random_exponential(multiplier=0.2, max=self._retries.max_wait)(state)
 
 
 def read_json(answer: Answer) -> Any:

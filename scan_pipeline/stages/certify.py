@@ -12,7 +12,7 @@ from scan_pipeline.core.contract import (
     source_json,
 )
 from scan_pipeline.core.coverage import Judgement, WalkEvidence, accepted, judge
-from scan_pipeline.core.findings import FIRST_FINDINGS, Finding, findings_digest
+from scan_pipeline.core.findings import FIRST_FINDINGS, Finding, findings_digest, most_telling
 from scan_pipeline.core.receipt import (
     MERKLE_DEFINITION,
     AcceptLevel,
@@ -151,7 +151,7 @@ def make_receipt(
         findings=FindingsDigest(
             total=len(told),
             digest=findings_digest(told),
-            first=tuple(ReceiptFinding(**each.as_json()) for each in told[:FIRST_FINDINGS]),
+            first=tuple(ReceiptFinding(**each.as_json()) for each in most_telling(told)),
         ),
         merkle=MerkleEvidence(
             definition=MERKLE_DEFINITION,
@@ -176,7 +176,7 @@ def all_findings(
 
 def _query(scan: Scan) -> dict[str, Any]:
     facts = source_json(scan.source)
-    return {name: facts[name] for name in ("url", "params") if name in facts}
+    return {name: facts[name] for name in scan.source.QUERY if name in facts}
 
 
 def _basis(scan: Scan) -> Basis | None:

@@ -9,47 +9,27 @@ from typing import Any, TypeAlias
 from scan_pipeline.core.canonical import items_digest
 from scan_pipeline.core.contract import ContractDigests, Scan, scan_json
 from scan_pipeline.core.errors import (
-    AccessRefusedError,
     CancelledError,
-    ConfigurationError,
     ContinuationConsumedError,
     ProtocolError,
     ScanPipelineError,
-    SnapshotExpiredError,
-    SourceUnavailableError,
+    TamperedError,
 )
-from scan_pipeline.core.findings import Finding, finding
-from scan_pipeline.core.page import End, Opening, Position, Refusal
-from scan_pipeline.core.value import record
-from scan_pipeline.core.vocabulary import StopReason, Traversal
-from scan_pipeline.core.walk import LimitHit, PastPage, Walk
+from scan_pipeline.core.findings import finding
+from scan_pipeline.core.page import Continuation, End, Opening, Position, Refusal
+from scan_pipeline.core.walk import Walk
 from scan_pipeline.sources.source import Source
+from scan_pipeline.stages.evidence import check_chain
 from scan_pipeline.stages.recorder import Recorder
-from scan_pipeline.store.events import Event, EventLog, open_token
+from scan_pipeline.stages.stopped import CANCELLED, FINISHED, Stopped, limited, stopped_by, windowed
+from scan_pipeline.stages.stored_pages import StoredPages
+from scan_pipeline.store.events import Event, EventLog
 from scan_pipeline.store.generations import GenerationStore, committed
 
 SHARD = 0
 
 Progress: TypeAlias = Callable[[Mapping[str, Any]], None]
 """Told of the walk's running figures after each page."""
-
-
-@record
-class Stopped:
-    """How a walk stopped."""
-
-    traversal: Traversal
-    stop_reason: StopReason
-    findings: tuple[Finding, ...] = ()
-    limit: LimitHit | None = None
-
-
-_STOPS: tuple[tuple[type[ScanPipelineError], StopReason], ...] = (
-    (SnapshotExpiredError, "snapshot_expired"),
-    (ContinuationConsumedError, "continuation_consumed"),
-    (AccessRefusedError, "access_refused"),
-    (SourceUnavailableError, "source_unavailable"),
-)
 
 
 class Enumeration:
@@ -86,6 +66,7 @@ class Enumeration:
         self._interruptions = (CancelledError, *interruptions)
         self._progress = progress
         self._walk = Walk(scan.source, scan.contract)
+        self._stored = StoredPages(store, source=source, shard=SHARD)
 
     def run(self, *, restart_of: str | None) -> None:
         """Walk to an end of some kind and close the generation; a closed one is left as it is.
@@ -93,10 +74,15 @@ class Enumeration:
         Raises:
             WriterConflictError: another writer holds the generation; nothing more is written.
             ConfigurationError: a secret or key is missing; nothing was asked of the source.
+            TamperedError: the stored events cannot be read, or do not begin with an open event.
         """
         past = self._store.events()
         if past and past[-1].event == "close":
             return
+        if past and past[0].event != "open":
+            raise TamperedError(
+                "pages", f"event {past[0].seq} comes first; expected the open event"
+            )
         pages = [event for event in past if event.event == "page"]
         log = EventLog(last=past[-1] if past else None, pages=len(pages))
         recorder = Recorder(
@@ -110,13 +96,34 @@ class Enumeration:
             sealed=self._store.is_sealed,
         )
         try:
+            broken = self._remember(past, pages)
             opened, opening, failed = self._open(log, recorder, past, restart_of)
-            stopped = failed or self._follow(log, recorder, pages, opening, opened)
+            stopped = broken or failed or self._follow(log, recorder, pages, opening, opened)
+            if stopped.traversal == "cancelled":
+                # An interruption strikes anywhere, also between linking an event and handing it
+                # over: the walk goes on from what the recorder has.
+                recorder.flush()
+                log = EventLog(last=recorder.last or past[-1])
             facts = self._close_facts(recorder, stopped, opening)
             recorder.put(log.close(facts, at=self._clock()))
             recorder.finish()
         finally:
             recorder.drop()
+
+    def _remember(self, past: list[Event], pages: list[Event]) -> Stopped | None:
+        """Let the walk admit its stored pages again, by the same rules.
+
+        What it noticed and counted before a break is stored nowhere: it follows from the pages.
+        """
+        try:
+            if past:
+                check_chain(past)
+            for page in self._stored.pages(pages):
+                self._walk.before_request(page.position, seconds=0.0)
+                self._walk.admit(page)
+        except (ProtocolError, TamperedError) as error:
+            return self._stopped(error)
+        return None
 
     def _open(
         self, log: EventLog, recorder: Recorder, past: list[Event], restart_of: str | None
@@ -125,14 +132,11 @@ class Enumeration:
         opening, failed = Opening(), None
         try:
             opening = self._source.opening()
-        except ConfigurationError as error:
-            if not isinstance(error, AccessRefusedError):
-                raise
-            failed = self._stopped(error)
         except ScanPipelineError as error:
             failed = self._stopped(error)
         if past:
-            return past[0].received_at, self._as_opened(past[0], opening), failed
+            before = self._as_opened(past[0], None if failed else opening)
+            return past[0].received_at, before, failed
         now = self._clock()
         facts = {
             "scan": self._scan.name,
@@ -148,10 +152,13 @@ class Enumeration:
         recorder.flush()
         return now, opening, failed
 
-    def _as_opened(self, opened: Event, now: Opening) -> Opening:
-        """Return the opening of a walk that is taken up, noting another identity."""
+    def _as_opened(self, opened: Event, now: Opening | None) -> Opening:
+        """Return the opening of a walk that is taken up, noting another identity.
+
+        `now` is None where the source did not say who we are: that is no other identity.
+        """
         before = Opening(**opened.facts["before"])
-        if (now.principal, now.tenant) != (before.principal, before.tenant):
+        if now and (now.principal, now.tenant) != (before.principal, before.tenant):
             self._walk.findings.append(
                 finding("principal_changed", expected=before.principal, found=now.principal)
             )
@@ -177,7 +184,7 @@ class Enumeration:
                 elapsed = (self._clock() - opened).total_seconds() - self._source.waited
                 hit = self._walk.before_request(position, seconds=elapsed)
                 if hit is not None:
-                    return self._limited(hit)
+                    return limited(hit, page=self._walk.pages or None)
                 page = self._source.fetch(position, refused=refused)
                 try:
                     items = self._walk.admit(page)
@@ -198,21 +205,15 @@ class Enumeration:
                     recorder.flush()
                 self._progress(self._walk.facts())
                 position = self._after(page.continuation, position)
-            return Stopped(traversal="finished", stop_reason="end_signal")
         except self._interruptions:
-            return Stopped(
-                traversal="cancelled", stop_reason="cancelled", findings=(finding("cancelled"),)
-            )
-        except ConfigurationError as error:
-            if not isinstance(error, AccessRefusedError):
-                raise
+            return CANCELLED
+        except ScanPipelineError as error:
             return self._stopped(error)
-        except (ProtocolError, SnapshotExpiredError) as error:
-            return self._stopped(error)
-        except (ContinuationConsumedError, SourceUnavailableError) as error:
-            return self._stopped(error)
+        if self._walk.ends_at_window():
+            return windowed(self._scan.source.result_window, page=self._walk.pages)
+        return FINISHED
 
-    def _after(self, continuation: Any, position: Position) -> Position | None:
+    def _after(self, continuation: Continuation, position: Position) -> Position | None:
         if isinstance(continuation, End):
             return None
         return Position(
@@ -236,15 +237,8 @@ class Enumeration:
                 "the walk broke off and its continuations work only once; a new generation must "
                 "begin"
             )
-        self._walk.remember(_past(event) for event in pages)
         last = pages[-1]
-        again = Position(
-            token=self._token(last, "cursor_in"),
-            pin=self._walk.pin,
-            high_water_mark=opening.high_water_mark,
-        )
-        page = self._source.fetch(again, refused=lambda _: None)
-        if items_digest(page.leaf_hashes) != last.items_digest:
+        if not self._reads_equal(last, opening):
             raise ProtocolError(
                 "page_changed_on_resume",
                 f"page {len(pages)} holds other records than when it was admitted",
@@ -252,20 +246,22 @@ class Enumeration:
         if last.end_signal is not None:
             return None
         return Position(
-            token=self._token(last, "cursor_out"),
+            token=self._stored.token_after(last),
             pin=self._walk.pin,
             high_water_mark=opening.high_water_mark,
         )
 
-    def _token(self, event: Event, column: str) -> str | None:
-        return open_token(
-            event,
-            scan=self._scan.name,
-            generation=self._store.generation,
-            shard=SHARD,
-            sealer=self._store.sealer(),
-            column=column,
+    def _reads_equal(self, admitted: Event, opening: Opening) -> bool:
+        """Read an admitted page again, under the pin, and say whether it is the same page."""
+        self._check_cancelled()
+        position = Position(
+            token=self._stored.position(admitted).token,
+            pin=self._walk.pin,
+            high_water_mark=opening.high_water_mark,
         )
+        page = self._source.fetch(position, refused=lambda _: None)
+        of_pin = self._walk.pin is None or page.reported.pin in (None, self._walk.pin)
+        return of_pin and items_digest(page.leaf_hashes) == admitted.items_digest
 
     def _close_facts(
         self, recorder: Recorder, stopped: Stopped, opening: Opening
@@ -309,67 +305,13 @@ class Enumeration:
             seeded = random.Random(f"{self._scan.name}/{self._store.generation}")  # noqa: S311
             wanted = min(self._scan.operation.recheck_pages, len(pages) - 1)
             chosen += seeded.sample(pages[1:], wanted)
-        checked = list[dict[str, Any]]()
-        for event in chosen:
-            self._check_cancelled()
-            position = Position(
-                token=self._token(event, "cursor_in"),
-                pin=self._walk.pin,
-                high_water_mark=opening.high_water_mark,
-            )
-            page = self._source.fetch(position, refused=lambda _: None)
-            same = items_digest(page.leaf_hashes) == event.items_digest
-            named = page.reported.pin in (None, self._walk.pin)
-            checked.append({"page": event.page, "equal": same and named})
-        return checked
-
-    def _limited(self, hit: LimitHit) -> Stopped:
-        # Money and time were bounded by the contract; what was read stays, as pages and no more.
-        return Stopped(
-            traversal="interrupted",
-            stop_reason="limit_reached",
-            findings=(
-                finding(
-                    "limit_reached",
-                    page=self._walk.pages or None,
-                    expected=f"{hit.name} below {hit.allowed:g}",
-                    found=f"{hit.reached:g}",
-                ),
-            ),
-            limit=hit,
-        )
+        return [
+            {"page": event.page, "equal": self._reads_equal(event, opening)} for event in chosen
+        ]
 
     def _stopped(self, error: ScanPipelineError) -> Stopped:
-        """Turn an error that ends a walk into the way it stopped."""
-        if isinstance(error, ProtocolError):
-            expected, found = "the declared protocol", str(error)
-            return Stopped(
-                traversal="failed",
-                stop_reason="protocol_broken",
-                findings=(
-                    finding(error.code, page=self._walk.pages + 1, expected=expected, found=found),
-                ),
-            )
-        for kind, reason in _STOPS:
-            if isinstance(error, kind):
-                return Stopped(
-                    traversal="interrupted",
-                    stop_reason=reason,
-                    findings=(finding(reason, page=self._walk.pages + 1, found=str(error)),),
-                )
-        raise error
-
-
-def _past(event: Event) -> PastPage:
-    return PastPage(
-        cursor_in=event.cursor_in_digest,
-        items=event.items_digest,
-        returned=event.returned or 0,
-        body_bytes=event.body_bytes or 0,
-        total=event.facts["total"],
-        pin=event.facts["pin"],
-        fingerprint=bytes.fromhex(event.facts["fingerprint"]),
-    )
+        """Turn an error that ends a walk into the way it stopped; raise any other."""
+        return stopped_by(error, page=self._walk.pages + 1)
 
 
 def _opening_facts(opening: Opening) -> dict[str, Any]:

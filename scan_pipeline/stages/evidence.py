@@ -1,6 +1,6 @@
 """What the stored events say of a walk: read back, linked again, and summed up."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scan_pipeline.core.canonical import digest_of
@@ -74,22 +74,21 @@ def first_total(scan: Scan, pages: Sequence[Event]) -> int | None:
     """Return the first exact count the source reported for the whole."""
     if not scan.source.exact_total:
         return None
-    for event in pages:
-        if event.facts["total"] is not None:
-            return int(event.facts["total"])
-        if event.facts["remaining"] is not None:
-            before = sum(
-                each.returned or 0 for each in pages if (each.page or 0) <= (event.page or 0)
-            )
-            return before + int(event.facts["remaining"])
-    return None
+    return next((total for total in _totals(pages) if total is not None), None)
 
 
 def total_moved(scan: Scan, pages: Sequence[Event]) -> bool:
     """Say whether the source's exact count was not the same on every page."""
-    if not scan.source.exact_total:
-        return False
-    return len({event.facts["total"] for event in pages if event.facts["total"] is not None}) > 1
+    return scan.source.exact_total and len({*_totals(pages)} - {None}) > 1
+
+
+def _totals(pages: Sequence[Event]) -> Iterator[int | None]:
+    """Yield the total that each page reported, or implied by what it said remains."""
+    read = 0
+    for event in pages:
+        read += event.returned or 0
+        total, remaining = event.facts["total"], event.facts["remaining"]
+        yield read + remaining if total is None and remaining is not None else total
 
 
 def _pin_evidence(scan: Scan, pages: Sequence[Event], close: dict[str, Any] | None) -> PinEvidence:

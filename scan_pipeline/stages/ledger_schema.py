@@ -45,7 +45,7 @@ class Ledger(pa.DataFrameModel):
     received_at: pl.Datetime("us", "UTC")  # type: ignore[valid-type]  # Pandera reads the instance
     chain: str = pa.Field(str_matches=HEX_DIGEST)
 
-    class Config:
+    class Config(pa.DataFrameModel.Config):
         """Refuse columns that are not the ledger's."""
 
         strict = True

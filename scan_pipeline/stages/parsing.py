@@ -6,22 +6,23 @@ are refused for an integer). What it refuses is looked at record by record.
 """
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from scan_pipeline.core.canonical import CanonicalFormError, canonical_json, parse_exact
 from scan_pipeline.core.value import record
+from scan_pipeline.stages.exact_values import (
+    NotExactError,
+    doubles_are_exact,
+    exact_text,
+    exact_value,
+)
 from scan_pipeline.stages.record_schema import ResolvedSchema
 
 BLOCK: Final = 2**22
 """Bytes that Arrow's reader takes at once; smaller than a batch, so that it stays in the cache."""
-
-EXACT_FLOAT: Final = 2.0**53
-"""Magnitude from which a double no longer holds every integer (IEEE 754 binary64)."""
 
 
 @record
@@ -46,7 +47,7 @@ class Parsed:
     """Typed columns of some records.
 
     Attributes:
-        columns: one row a record; all null where a record was refused.
+        columns: one row a record; null where a refused record's value is not its column's.
         extra: JSON text of the unknown fields by row, only where there are some.
         refused: records the schema refuses, at least one entry each.
     """
@@ -63,14 +64,20 @@ class RecordParser:
         if schema.columns is None:
             raise ValueError("an inferred schema is resolved before records are parsed")
         self._schema = schema
+        self._declared = schema.columns
         self._nullable = pa.schema([field.with_nullable(True) for field in schema.columns])
         self._read = pa.schema(
             [
-                field.with_nullable(field.nullable or field.name in schema.optional)
+                pa.field(
+                    field.name,
+                    _read_as(field.type),
+                    nullable=field.nullable or field.name in schema.optional,
+                )
                 for field in schema.columns
             ]
         )
-        self._fast = not schema.as_json and not any(_needs_care(f.type) for f in schema.columns)
+        self._inner = set[str]().union(*(_names_within(field.type) for field in schema.columns))
+        self._fast = not schema.as_json
 
     def parse(self, records: Sequence[bytes]) -> Parsed:
         """Parse records; the result has one row for each, in order."""
@@ -100,19 +107,34 @@ class RecordParser:
             )
         except pa.ArrowInvalid:
             return None
-        if table.num_rows != len(records) or not self._exact(table):
+        if table.num_rows != len(records) or not self._nulls_are_told(table, lines):
             return None
-        return table.select(self._nullable.names).cast(self._nullable)
+        try:
+            table = table.select(self._nullable.names).cast(self._nullable)
+        except pa.ArrowInvalid:
+            return None
+        return table if doubles_are_exact(lines, table) else None
 
-    def _exact(self, table: pa.Table) -> bool:
-        """Say whether no float is so large that a double may have rounded it."""
-        for name, field in zip(table.column_names, table.schema, strict=True):
-            if pa.types.is_floating(field.type) and table.num_rows:
-                largest = pc.call_function(
-                    "max", [pc.call_function("abs", [table.column(name)])]
-                ).as_py()
-                if largest is not None and largest >= EXACT_FLOAT:
-                    return False
+    def _nulls_are_told(self, table: pa.Table, lines: bytes) -> bool:
+        """Say whether every null of the table is one that its record says and may say.
+
+        The reader gives null for a missing member too. Where members of a name are told null as
+        often as the column is, none was missing; a text cannot look like one, since the quotes
+        inside it are escaped.
+        """
+        for field in self._declared:
+            optional = field.name in self._schema.optional
+            if optional and field.nullable:
+                continue
+            nulls = table.column(field.name).null_count
+            if not nulls:
+                continue
+            name = canonical_json(field.name)
+            told = lines.count(name + b":null")
+            if optional or told < nulls:
+                told += lines.count(name + b": null")
+            if field.name in self._inner or told != (0 if optional else nulls):
+                return False
         return True
 
     def _in_halves(self, records: Sequence[bytes]) -> Parsed:
@@ -142,7 +164,7 @@ class RecordParser:
         refused: list[Refused] = []
         for number, text in enumerate(records):
             values, unknown, wrong = self._one(number, text)
-            rows.append({} if wrong else values)
+            rows.append(values)
             refused += wrong
             if unknown:
                 extra[number] = canonical_json(unknown).decode()
@@ -165,23 +187,28 @@ class RecordParser:
             return {}, {}, [whole]
         values: dict[str, Any] = {}
         wrong: list[Refused] = []
-        for field in self._read:
+        for field in self._declared:
             if field.name not in value:
-                if not field.nullable:
+                if field.name not in self._schema.optional:
                     wrong.append(_refused(row, field, "nothing"))
                 continue
+            found = value[field.name]
             try:
-                values[field.name] = _typed(
-                    value[field.name], field, as_json=field.name in self._schema.as_json
-                )
-            except _NotExactError as error:
+                values[field.name] = self._typed(found, field)
+            except NotExactError as error:
                 wrong.append(_refused(row, field, str(error)))
         unknown = {name: kept for name, kept in value.items() if name not in self._nullable.names}
         return values, unknown, wrong
 
-
-class _NotExactError(Exception):
-    """A value does not fit its column without changing."""
+    def _typed(self, value: Any, field: pa.Field) -> Any:
+        """Return a parsed value as its column holds it, or raise NotExactError."""
+        if value is None:
+            if not field.nullable:
+                raise NotExactError("null")
+            return None
+        if field.name in self._schema.as_json:
+            return exact_text(value)
+        return exact_value(value, field.type)
 
 
 def infer_columns(pages: Iterator[Sequence[bytes]]) -> pa.Schema:
@@ -226,79 +253,33 @@ def _kind(value: Any) -> str:
             return "json"
 
 
-def _typed(value: Any, field: pa.Field, *, as_json: bool) -> Any:
-    """Return a parsed value as its column holds it, or raise `_NotExactError`."""
-    if value is None:
-        if not field.nullable:
-            raise _NotExactError("null")
-        return None
-    if as_json:
-        return canonical_json(value).decode()
-    return _exact_value(value, field.type)
+def _read_as(kind: pa.DataType) -> pa.DataType:
+    """Return the type as which Arrow's reader reads a type.
+
+    Moments are read as text and cast afterwards: the reader takes one without a zone for UTC and
+    a number for a date, which the cast refuses (pyarrow 26).
+    """
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(_read_as(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(each.name, _read_as(each.type)) for each in kind])
+    return kind
 
 
-def _exact_value(value: Any, kind: pa.DataType) -> Any:
-    if pa.types.is_list(kind) and isinstance(value, list):
-        return [None if each is None else _exact_value(each, kind.value_type) for each in value]
-    if pa.types.is_struct(kind) and isinstance(value, dict):
-        unknown = set(value) - {kind.field(i).name for i in range(kind.num_fields)}
-        if unknown:
-            raise _NotExactError(f"unknown members {sorted(unknown)}")
-        return {
-            name: None if each is None else _exact_value(each, kind.field(name).type)
-            for name, each in value.items()
-        }
-    plain = _plain_value(value, kind)
-    try:
-        stored = pa.scalar(plain, type=kind).as_py()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError) as error:
-        raise _NotExactError(f"a value that {kind} does not hold: {type(error).__name__}") from None
-    if pa.types.is_floating(kind) and abs(plain) >= EXACT_FLOAT and Decimal(stored) != value:
-        raise _NotExactError("a number that a double would round")
-    if pa.types.is_decimal(kind) and stored != plain:
-        raise _NotExactError(f"a number with more digits than {kind}")
-    return stored
-
-
-def _plain_value(value: Any, kind: pa.DataType) -> Any:
-    """Return the Python value that Arrow takes without coercing, or raise `_NotExactError`."""
-    found = {bool: "a boolean", str: "a text", dict: "an object", list: "a list"}.get(
-        type(value), "a number"
-    )
-    if pa.types.is_boolean(kind) and isinstance(value, bool):
-        return value
-    if pa.types.is_string(kind) and isinstance(value, str):
-        return value
-    if pa.types.is_integer(kind) and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    numeric = isinstance(value, int | Decimal) and not isinstance(value, bool)
-    if pa.types.is_floating(kind) and numeric:
-        return float(value)
-    if pa.types.is_decimal(kind) and (numeric or isinstance(value, str)):
-        try:
-            return Decimal(value)
-        except ArithmeticError:
-            raise _NotExactError("a text that is no number") from None
-    if (pa.types.is_timestamp(kind) or pa.types.is_date(kind)) and isinstance(value, str):
-        return _moment(value, kind)
-    raise _NotExactError(found)
-
-
-def _moment(text: str, kind: pa.DataType) -> Any:
-    try:
-        return pc.cast(pa.scalar(text), kind).as_py()
-    except pa.ArrowInvalid:
-        raise _NotExactError(f"a text that is no {kind}") from None
+def _names_within(kind: pa.DataType) -> set[str]:
+    """Return the names of a type's members, however deep."""
+    if pa.types.is_list(kind):
+        return _names_within(kind.value_type)
+    if pa.types.is_struct(kind):
+        return {each.name for each in kind}.union(*(_names_within(each.type) for each in kind))
+    return set()
 
 
 def _refused(row: int, field: pa.Field, found: str) -> Refused:
     wanted = str(field.type) if field.nullable else f"{field.type}, not null"
     return Refused(row=row, column=field.name, expected=wanted, found=found)
-
-
-def _needs_care(kind: pa.DataType) -> bool:
-    """Say whether Arrow's JSON reader cannot fill a type the way JSON writes it."""
-    return pa.types.is_date(kind)
 
 
 def _single_line(text: bytes) -> bytes:

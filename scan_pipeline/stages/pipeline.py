@@ -1,11 +1,17 @@
 """The stages of one generation in order, each on what the one before left in the lake."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from typing import Final
+
+import pyarrow as pa
 
 from scan_pipeline.core.contract import ContractDigests, Scan, contract_digests, scope_digest
 from scan_pipeline.core.coverage import WalkEvidence
+from scan_pipeline.core.errors import ContractError, TamperedError
+from scan_pipeline.core.findings import finding
 from scan_pipeline.core.receipt import statement_bytes
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.stages.certify import all_findings, make_receipt
@@ -15,13 +21,13 @@ from scan_pipeline.stages.publish import publish
 from scan_pipeline.stages.reconcile import COLUMNS, Reconciled, Reconciler
 from scan_pipeline.stages.record_schema import ResolvedSchema, resolve_schema
 from scan_pipeline.stages.record_texts import RecordTexts
-from scan_pipeline.stages.stage import Staged, Staging
+from scan_pipeline.stages.stage import Staged, Staging, records_schema
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import GenerationStore
 from scan_pipeline.store.keys import signing_signer
 from scan_pipeline.store.pinning import PinnedTable, pin
-from scan_pipeline.store.receipts import StoredReceipt
+from scan_pipeline.store.receipts import StoredReceipt, generation_order
 from scan_pipeline.store.table_reader import TableReader
 from scan_pipeline.store.trust import receipt_id, sign
 
@@ -58,11 +64,21 @@ class Pipeline:
         self.scan, self.generation = scan, generation
         self._workspace = workspace
         self._evidence = evidence or generation
-        self.schema: ResolvedSchema = resolve_schema(scan.record_schema)
-        self.digests: ContractDigests = contract_digests(
-            scan, schema_fingerprint=self.schema.fingerprint
-        )
         self._reconciled: Reconciled | None = None
+
+    @cached_property
+    def schema(self) -> ResolvedSchema:
+        """The record schema as it is now.
+
+        Raises:
+            ContractError: it cannot be resolved.
+        """
+        return resolve_schema(self.scan.record_schema)
+
+    @cached_property
+    def digests(self) -> ContractDigests:
+        """Digests of the contract's blocks; raises as `schema`."""
+        return contract_digests(self.scan, schema_fingerprint=self.schema.fingerprint)
 
     @property
     def store(self) -> GenerationStore:
@@ -90,7 +106,9 @@ class Pipeline:
         Raises:
             WriterConflictError: another writer holds the generation.
             ConfigurationError: a key or secret is missing.
+            ContractError: the record schema cannot be resolved, or lacks a field of the contract.
         """
+        self._check_fields()
         self._workspace.begin(self.scan.name)
         store = self.store
         if store.is_sealed():
@@ -123,17 +141,25 @@ class Pipeline:
         source = self._workspace.source(self.scan)
         try:
             staged = Staging(self.scan, source=source, store=store, schema=self.schema).run()
+        except TamperedError as error:
+            if error.what != "body":
+                raise  # a file that cannot be read now may be read tomorrow
+            staged = self._nothing_staged(store, error)
         finally:
             source.close()
-        store.write_findings([("records", each) for each in staged.findings])
+        begun_with = store.opened().facts["schema_fingerprint"]
+        if begun_with != self.schema.fingerprint:
+            changed = finding("schema_changed", expected=begun_with, found=self.schema.fingerprint)
+            staged = replace(staged, findings=(*staged.findings, changed))
+        store.write_staged_findings(staged.findings)
         return staged
 
     def reconciliation(self) -> Reconciled:
         """Reconcile the staged records; the summaries and findings are written with it."""
         store = self.store
         events = store.events()
-        walk = walk_evidence(self.scan, events)
-        reconciled = self.reconcile(walk, events)
+        walk = self.walk(events)
+        reconciled = self.reconcile(walk, events, last_accepted=self._last_accepted())
         if not store.is_sealed():
             store.write_summaries(reconciled.partitions)
             self._write_findings(store, walk, reconciled.figures)
@@ -151,7 +177,7 @@ class Pipeline:
             store.receipts.repair(self.generation)
             return store.receipts.read(self.generation, trust=trust)
         events = store.events()
-        walk = walk_evidence(self.scan, events)
+        walk = self.walk(events)
         reconciled = self._reconciled or self.reconciliation()
         self._reconciled = None
         receipt = make_receipt(
@@ -181,8 +207,22 @@ class Pipeline:
         """Put an accepted generation in the place of the published one; say whether it was."""
         return publish(stored, self.scan, workspace=self._workspace)
 
-    def reconcile(self, walk: WalkEvidence, events: list[Event]) -> Reconciled:
-        """Compute the figures from the tables as they are now, writing nothing."""
+    def walk(self, events: list[Event]) -> WalkEvidence:
+        """Sum up the walk; where the records stage found a body altered, its chain is broken."""
+        walk, staged = walk_evidence(self.scan, events), self.store.read_findings(stage="records")
+        altered = any(each.code == "evidence_altered" for each in staged)
+        return replace(walk, chain_intact=False) if altered else walk
+
+    def reconcile(
+        self, walk: WalkEvidence, events: list[Event], *, last_accepted: int | None
+    ) -> Reconciled:
+        """Compute the figures from the tables as they are now, writing nothing.
+
+        Args:
+            walk: the walk summed up.
+            events: its events.
+            last_accepted: number of records of the last accepted generation before this one.
+        """
         store = self.store
         table = store.records()
         source = self._workspace.source(self.scan)
@@ -197,10 +237,32 @@ class Pipeline:
                     self.generation, columns=columns, batch_size=RECONCILED_ROWS
                 ),
                 text=texts.text,
-                last_accepted=self._last_accepted(),
+                last_accepted=last_accepted,
             ).run()
         finally:
             source.close()
+
+    def _check_fields(self) -> None:
+        """Refuse a contract whose fields the record schema lacks, before the walk and not after."""
+        if self.schema.columns is None:
+            return
+        contract = self.scan.contract
+        named = {contract.partition_by, *(contract.expect.every_record or {})} - {None}
+        if lacking := sorted(str(each) for each in named - {*self.schema.columns.names}):
+            raise ContractError(
+                f"{self.scan.name}: found no column {lacking} in the record schema; expected every "
+                "field that partition_by and expect.every_record name: correct one or the other"
+            )
+
+    def _nothing_staged(self, store: GenerationStore, error: TamperedError) -> Staged:
+        """Stage no record of pages that are not what was admitted; the receipt says why."""
+        layout = records_schema(self.schema.columns or pa.schema([]))
+        none = pa.RecordBatchReader.from_batches(layout, [])
+        store.records(layout).replace_generation(none, generation=self.generation, evolve=True)
+        altered = finding(
+            "evidence_altered", expected="the bodies that were admitted", found=str(error)
+        )
+        return Staged(records=0, nonconforming=0, findings=(altered,))
 
     def _pins(self, store: GenerationStore) -> dict[str, tuple[str, str, PinnedTable]]:
         tables = {
@@ -226,13 +288,13 @@ class Pipeline:
         store.write_findings(list(zip(stages, told, strict=True)))
 
     def _last_accepted(self) -> int | None:
-        """Return the number of records of the last accepted generation of this scope."""
+        """Return the number of records of the last accepted generation of this scope before it."""
         if self.scan.contract.expect.swing is None:
             return None
         scope = scope_digest(self.scan)
         receipts = self._workspace.receipts(self.scan.name)
         for generation in reversed(receipts.generations()):
-            if generation == self.generation:
+            if generation_order(generation) >= generation_order(self.generation):
                 continue
             receipt = receipts.read(generation, trust=self._workspace.trust).receipt
             if receipt.accepted and receipt.scope_digest == scope:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+import polars as pl
 import pyarrow as pa
 
 from scan_pipeline.core.contract import Scan
@@ -42,17 +43,20 @@ def publish(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> bool:
     written = staged.read(generation).schema if first is None else first.schema
     keep = [field for field in written if field.name not in HIDDEN]
     schema = pa.schema(keep)
-    rows = pa.RecordBatchReader.from_batches(schema, _rows(staged, generation, schema))
+    repeats = stored.receipt.duplicate_ids > 0
+    rows = pa.RecordBatchReader.from_batches(
+        schema, _rows(staged, generation, schema, repeats=repeats)
+    )
     table = open_published(workspace.lake, scan.name, schema)
     published = table.replace_all(
         rows,
         generation=generation,
         metadata={RECEIPT_ID: stored.receipt_id, GENERATION: generation},
     )
-    if published != stored.receipt.records_observed:
+    if published != stored.receipt.unique_ids_observed:
         raise TamperedError(
             "published",
-            f"{published} rows were published; expected {stored.receipt.records_observed}",
+            f"{published} rows were published; expected {stored.receipt.unique_ids_observed}",
         )
     return True
 
@@ -66,5 +70,16 @@ def published_generation(scan: str, *, workspace: Workspace) -> str | None:
     return None if found is None else str(found)
 
 
-def _rows(staged: Table, generation: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    yield from staged.batches(generation, columns=schema.names)
+def _rows(
+    staged: Table, generation: str, schema: pa.Schema, *, repeats: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows; of a record that was delivered again, as declared, the first alone."""
+    if not repeats:
+        yield from staged.batches(generation, columns=schema.names)
+        return
+    keys = pl.DataFrame(staged.read(generation, columns=("_key_hash",)))["_key_hash"]
+    first = pa.array(keys.is_first_distinct().to_list())
+    start = 0
+    for batch in staged.batches(generation, columns=schema.names):
+        yield batch.filter(first.slice(start, batch.num_rows))
+        start += batch.num_rows

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +10,12 @@ from typing import Any, Final
 import polars as pl
 import pyarrow as pa
 
-from scan_pipeline.core.canonical import CanonicalFormError, canonical_form, key_bytes
+from scan_pipeline.core.canonical import (
+    CanonicalFormError,
+    canonical_form,
+    key_bytes,
+    parse_exact,
+)
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.coverage import WalkEvidence
 from scan_pipeline.core.errors import ConfigurationError
@@ -22,6 +28,7 @@ from scan_pipeline.core.reconciliation import (
     Reconciliation,
 )
 from scan_pipeline.core.value import record
+from scan_pipeline.stages.exact_values import NotExactError, exact_value
 
 ROW_BYTES: Final = 260
 """Memory of one record while its key range is sorted, in bytes, measured on a million rows."""
@@ -167,7 +174,9 @@ class Reconciler:
         odd = ~pl.col("_conforming") & pl.col("_key").is_not_null()
         self._nonconforming += frame.select(odd.sum()).item()
         for name, value in (self._scan.contract.expect.every_record or {}).items():
-            wrong = frame.filter(pl.col(name).ne_missing(pl.lit(value)) & pl.col("_conforming"))
+            # A null of a record that does not conform may be a value its column does not hold.
+            told = pl.col("_conforming") | pl.col(name).is_not_null()
+            wrong = frame.filter(_differs(frame, name, value) & told)
             for page, key, found in wrong.select("_page", "_key", name).iter_rows():
                 self._findings.append(
                     finding(
@@ -187,7 +196,14 @@ class Reconciler:
         bound = self._walk.before.high_water_mark
         if bound is None:
             return
-        limit: Any = int(bound) if frame[field].dtype.is_integer() else bound
+        column = frame[field]
+        try:
+            limit = _as_in(column, bound)
+        except NotExactError as error:
+            if not any(each.code == "reported_invalid" for each in self._findings):
+                told = finding("reported_invalid", expected=f"a bound of {field}", found=error)
+                self._findings.append(told)
+            return
         for page, key, found in (
             frame.filter(pl.col(field) > limit).select("_page", "_key", field).iter_rows()
         ):
@@ -287,12 +303,13 @@ class Reconciler:
             return None
         try:
             lines = Path(declared).read_text(encoding="utf-8").splitlines()
-            keys = [json.loads(line) for line in lines if line.strip()]
-        except (OSError, ValueError) as error:
+            listed = [json.loads(line) for line in lines if line.strip()]
+            keys = [key_bytes(key if isinstance(key, list) else [key]) for key in listed]
+        except (OSError, ValueError, CanonicalFormError) as error:
             raise ConfigurationError(
                 f"manifest {declared}: {error}; expected one JSON key a line"
             ) from error
-        return {key_bytes(key if isinstance(key, list) else [key]).decode(): 1 for key in keys}
+        return {key.decode(): 1 for key in keys}
 
     def _expectations(self, root: str | None) -> Iterator[ExpectationResult]:
         expect = self._scan.contract.expect
@@ -319,7 +336,9 @@ class Reconciler:
             yield self._result("source_root", expect.source_root, root, met=met)
         if expect.every_record is not None:
             missed = sum(1 for each in self._findings if each.code == "filter_missed")
-            yield self._result("every_record", 0, missed, met=not missed, denominator=False)
+            told = self._result("every_record", 0, missed, met=not missed, denominator=False)
+            # One record is enough to miss it, wherever the walk stopped.
+            yield replace(told, result="missed") if missed else told
         if expect.swing is not None:
             yield self._swing(expect.swing.records)
 
@@ -371,7 +390,7 @@ class Reconciler:
         if self._finished and missing:
             ranges = ", ".join(self._sequence.missing()[:5])
             self._findings.append(finding("ids_missing", expected="every id", found=ranges))
-        if beyond:
+        if self._finished and beyond:
             self._findings.append(
                 finding(
                     "ids_beyond_sequence",
@@ -485,6 +504,35 @@ def _by_key_hash(rows: pl.DataFrame) -> pl.DataFrame:
     if narrow.select((same_prefix & ~again).any()).item():
         narrow = narrow.sort("_key_hash", maintain_order=True)
     return narrow.with_columns(again.alias("_again"))
+
+
+def _differs(frame: pl.DataFrame, name: str, value: str | int | bool | None) -> pl.Expr:
+    """Return where a column differs from a value; one of another type is never equal."""
+    kind = frame[name].dtype
+    same_type = (
+        value is None
+        or (isinstance(value, bool) and kind == pl.Boolean)
+        or (isinstance(value, str) and kind == pl.String)
+        or (isinstance(value, int) and not isinstance(value, bool) and kind.is_numeric())
+    )
+    return pl.col(name).ne_missing(pl.lit(value)) if same_type else pl.lit(value=True)
+
+
+def _as_in(column: pl.Series, bound: str) -> Any:
+    """Return a bound, which travels as text, as a column's own kind of value.
+
+    Raises:
+        NotExactError: it is none.
+    """
+    if column.dtype == pl.String:
+        return bound
+    kind = column.to_arrow(compat_level=pl.CompatLevel.oldest()).type
+    try:
+        return exact_value(
+            parse_exact(bound.encode()) if column.dtype.is_numeric() else bound, kind
+        )
+    except CanonicalFormError as error:
+        raise NotExactError("a text that is no number") from error
 
 
 def _by_value(item: tuple[str | int | None, _Partition]) -> tuple[bool, str]:

@@ -12,11 +12,11 @@ from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.contract import Column, RecordSchema
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
+from scan_pipeline.store.table_schema import GENERATION, check_table_schema
 
 TYPES: Final[Mapping[str, pa.DataType]] = {
     "string": pa.string(),
     "int64": pa.int64(),
-    "uint64": pa.uint64(),
     "float64": pa.float64(),
     "bool": pa.bool_(),
     "timestamp": pa.timestamp("us", "UTC"),
@@ -62,7 +62,9 @@ def resolve_schema(declared: RecordSchema) -> ResolvedSchema:
             as_json.add(column.name)
     optional = frozenset(column.name for column in declared if column.nullable)
     content = {"columns": [column.__dict__ for column in declared]}
-    return _resolved(pa.schema(fields), optional, frozenset(as_json), None, content)
+    columns = pa.schema(fields)
+    _check_stored(columns, "record_schema")
+    return _resolved(columns, optional, frozenset(as_json), None, content)
 
 
 def _imported(path: str) -> type[pa_model.DataFrameModel]:
@@ -102,6 +104,7 @@ def _of_model(model: type[pa_model.DataFrameModel], path: str) -> ResolvedSchema
         "checks": [str(check) for check in schema.checks or ()],
         "strict": str(schema.strict),
     }
+    _check_stored(pa.schema(fields), path)
     optional = frozenset(name for name, column in schema.columns.items() if not column.required)
     return _resolved(pa.schema(fields), optional, frozenset(), model, content)
 
@@ -131,6 +134,15 @@ def _inline_field(column: Column) -> pa.Field:
     if column.name.startswith("_") or column.name == "scan_generation":
         raise ContractError(f"record_schema column {column.name!r} is a name of ours; rename it")
     return pa.field(column.name, TYPES[column.type], nullable=column.nullable)
+
+
+def _check_stored(columns: pa.Schema, path: str) -> None:
+    """Refuse now what the table of records would refuse after a whole walk."""
+    generation = pa.field(GENERATION, pa.string(), nullable=False)
+    try:
+        check_table_schema(pa.schema([generation, *(f.with_nullable(True) for f in columns)]))
+    except ContractError as error:
+        raise ContractError(f"{path}: {error}") from error
 
 
 def _plain(kind: pa.DataType, path: str, name: str) -> pa.DataType:

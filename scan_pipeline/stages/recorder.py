@@ -14,7 +14,14 @@ from scan_pipeline.store.sealing import Sealer
 GROUP_BYTES: Final = 32 * 2**20
 """Body bytes of one commit, at most, before compression."""
 
-_QUEUED_EVENTS: Final = 256
+QUEUED_BYTES: Final = 2 * GROUP_BYTES
+"""Body bytes that wait for their commit, about at most; then `put` waits too."""
+
+QUEUED_EVENTS: Final = 256
+"""Events that wait, at most."""
+
+_POLL_S: Final = 0.2
+"""How often whoever waits looks whether the thread has failed, in seconds."""
 
 
 class Recorder:
@@ -22,6 +29,9 @@ class Recorder:
 
     `put` hands over an event and returns at once unless the writer is far behind; the error of a
     failed commit is raised by the next call, and nothing after it is written.
+
+    Attributes:
+        last: the last event that this recorder committed, None before the first.
 
     Args:
         admission: the fence of this walk.
@@ -49,7 +59,9 @@ class Recorder:
         self._admission, self._operation, self._sealer = admission, operation, sealer
         self._scan, self._generation, self._shard = scan, generation, shard
         self._committed, self._sealed = committed, sealed
-        self._queue: queue.Queue[Event | threading.Event | None] = queue.Queue(_QUEUED_EVENTS)
+        self.last: Event | None = None
+        self._queue: queue.Queue[Event | threading.Event | None] = queue.Queue(QUEUED_EVENTS)
+        self._room, self._waiting_bytes = threading.Condition(), 0
         self._failed: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=f"record {scan}", daemon=True)
         self._thread.start()
@@ -60,13 +72,18 @@ class Recorder:
         Raises:
             WriterConflictError: an earlier commit met another writer.
         """
+        with self._room:
+            while self._waiting_bytes >= QUEUED_BYTES:
+                self._raise()
+                self._room.wait(_POLL_S)
+            self._waiting_bytes += event.body_bytes or 0
         self._enqueue(event)
 
     def flush(self) -> None:
         """Return when everything handed over is durable; raises as `put`."""
         done = threading.Event()
         self._enqueue(done)
-        while not done.wait(0.2):
+        while not done.wait(_POLL_S):
             self._raise()
         self._raise()
 
@@ -86,7 +103,7 @@ class Recorder:
         while True:
             self._raise()
             try:
-                self._queue.put(item, timeout=0.2)
+                self._queue.put(item, timeout=_POLL_S)
             except queue.Full:
                 continue
             return
@@ -96,12 +113,19 @@ class Recorder:
             raise self._failed
 
     def _run(self) -> None:
+        try:
+            self._record()
+        except BaseException as error:  # noqa: BLE001  # told to the walk, which raises it
+            self._failed = error
+
+    def _record(self) -> None:
+        """Take events as they come and commit them in groups, until told to end or dropped."""
         group: list[Event] = []
         size, since = 0, time.monotonic()
         while self._failed is None:
             wait = max(0.0, since + self._operation.commit_seconds - time.monotonic())
             try:
-                item = self._queue.get(timeout=wait if group else 0.2)
+                item = self._queue.get(timeout=wait if group else _POLL_S)
             except queue.Empty:
                 item = threading.Event() if group else _NOTHING
             if isinstance(item, Event):
@@ -112,30 +136,29 @@ class Recorder:
                     continue
             elif item is _NOTHING:
                 continue
-            if group and not self._commit(group):
-                return
+            if group:
+                self._commit(group)
+                with self._room:
+                    self._waiting_bytes -= size
+                    self._room.notify()
             group, size = [], 0
             if isinstance(item, threading.Event):
                 item.set()
             if item is None:
                 return
 
-    def _commit(self, group: list[Event]) -> bool:
-        try:
-            rows = to_batch(
-                group,
-                scan=self._scan,
-                generation=self._generation,
-                shard=self._shard,
-                sealer=self._sealer,
-            )
-            self._committed = self._admission.commit(
-                rows, expected=self._committed, sealed=self._sealed
-            )
-        except BaseException as error:  # noqa: BLE001  # told to the walk, which raises it
-            self._failed = error
-            return False
-        return True
+    def _commit(self, group: list[Event]) -> None:
+        rows = to_batch(
+            group,
+            scan=self._scan,
+            generation=self._generation,
+            shard=self._shard,
+            sealer=self._sealer,
+        )
+        self._committed = self._admission.commit(
+            rows, expected=self._committed, sealed=self._sealed
+        )
+        self.last = group[-1]
 
 
 _NOTHING: Final = threading.Event()

@@ -3,10 +3,10 @@
 from scan_pipeline.core.contract import Scan, scan_json, scope_digest
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.stages.enumerate import SHARD
+from scan_pipeline.stages.naming import free_attempt
 from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.workspace import Workspace
-from scan_pipeline.store.events import EventLog, to_batch
-from scan_pipeline.store.generations import next_attempt
+from scan_pipeline.store.events import Event, EventLog, to_batch
 from scan_pipeline.store.receipts import StoredReceipt
 
 
@@ -34,10 +34,35 @@ def restage(scan: Scan, generation: str, *, workspace: Workspace) -> StoredRecei
             f"contract's scope is {now} now. Stored pages cannot answer another question: run it"
         )
     evidence = old.receipt.evidence["pages"].generation
-    fresh = _free_attempt(scan.name, generation, workspace=workspace)
+    fresh = free_attempt(scan.name, generation, workspace=workspace)
     pipeline = Pipeline(scan, fresh, workspace=workspace, evidence=evidence)
     _open(pipeline, scan, restages=generation, evidence=evidence, workspace=workspace)
     return judge_again(pipeline, supersedes=old.receipt_id)
+
+
+def is_restage(opened: Event) -> bool:
+    """Say whether an open event begins a restage rather than a walk."""
+    return "restages" in opened.facts
+
+
+def finish_restage(
+    scan: Scan, generation: str, opened: Event, *, workspace: Workspace
+) -> StoredReceipt:
+    """Bring a restage that broke off to its receipt.
+
+    Args:
+        scan: the contract it was begun with.
+        generation: the generation it makes.
+        opened: its open event.
+        workspace: where.
+
+    Raises:
+        GateClosedError: the generation it restages has no receipt.
+    """
+    restaged = workspace.receipts(scan.name).read(opened.facts["restages"], trust=workspace.trust)
+    evidence = opened.facts["evidence"]
+    pipeline = Pipeline(scan, generation, workspace=workspace, evidence=evidence)
+    return judge_again(pipeline, supersedes=restaged.receipt_id)
 
 
 def judge_again(pipeline: Pipeline, *, supersedes: str) -> StoredReceipt:
@@ -78,12 +103,3 @@ def _open(
         sealer=store.sealer(),
     )
     store.admission(shard=SHARD).commit(rows, expected=None, sealed=store.is_sealed)
-
-
-def _free_attempt(scan: str, generation: str, *, workspace: Workspace) -> str:
-    pages = workspace.store(scan, generation).pages()
-    taken = {*pages.generations(), *workspace.receipts(scan).generations()}
-    name = next_attempt(generation)
-    while name in taken:
-        name = next_attempt(name)
-    return name

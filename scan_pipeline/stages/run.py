@@ -1,21 +1,47 @@
 """One night of a scan: finish what broke off, walk, certify, publish, and begin again on expiry."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.contract import Scan
-from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.errors import ScanPipelineError, TamperedError
 from scan_pipeline.core.findings import finding
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages.enumerate import SHARD, Progress
+from scan_pipeline.stages.naming import free_attempt, free_generation
 from scan_pipeline.stages.pipeline import Pipeline, never_cancelled
 from scan_pipeline.stages.publish import publish, published_generation
+from scan_pipeline.stages.restage import finish_restage, is_restage
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event, EventLog, to_batch
-from scan_pipeline.store.generations import committed, new_generation, next_attempt
+from scan_pipeline.store.generations import committed
 from scan_pipeline.store.receipts import StoredReceipt, generation_order
+
+
+@record
+class LeftOpen:
+    """A generation that could not be certified, and why; without a receipt it opens to nobody."""
+
+    generation: str
+    reason: str
+
+
+@record
+class Settled:
+    """What became of the generations that earlier runs left open.
+
+    Attributes:
+        resumed: the one to take up, None where there is none.
+        closed: receipts of those that were closed, oldest first.
+        left: those that could not be certified; the next run tries again.
+    """
+
+    resumed: str | None
+    closed: tuple[StoredReceipt, ...]
+    left: tuple[LeftOpen, ...]
 
 
 @record
@@ -26,11 +52,13 @@ class Night:
         stored: receipt of the last attempt.
         earlier: receipts of attempts that expired before it, oldest first.
         closed: receipts of abandoned generations that this run closed.
+        left: abandoned generations that this run could not certify.
     """
 
     stored: StoredReceipt
     earlier: tuple[StoredReceipt, ...] = ()
     closed: tuple[StoredReceipt, ...] = ()
+    left: tuple[LeftOpen, ...] = ()
 
 
 def run_scan(
@@ -53,9 +81,10 @@ def run_scan(
         ContractError: the record schema cannot be resolved.
     """
     workspace.begin(scan.name)
+    repair_receipts(scan.name, workspace=workspace)
     repair_published(scan, workspace=workspace)
-    resumed, closed = settle_open(scan, workspace=workspace)
-    generation = resumed or free_generation(scan.name, workspace=workspace)
+    settled = settle_open(scan, workspace=workspace)
+    generation = settled.resumed or free_generation(scan.name, workspace=workspace)
     earlier: list[StoredReceipt] = []
     restart_of = None
     while True:
@@ -70,9 +99,12 @@ def run_scan(
         receipt = stored.receipt
         expired = receipt.stop_reason in ("snapshot_expired", "continuation_consumed")
         if not expired or len(earlier) >= scan.operation.restarts:
-            return Night(stored=stored, earlier=tuple(earlier), closed=closed)
+            return Night(
+                stored=stored, earlier=tuple(earlier), closed=settled.closed, left=settled.left
+            )
         earlier.append(stored)
-        restart_of, generation = generation, next_attempt(generation)
+        restart_of = generation
+        generation = free_attempt(scan.name, generation, workspace=workspace)
 
 
 def finish(pipeline: Pipeline) -> StoredReceipt:
@@ -85,29 +117,51 @@ def finish(pipeline: Pipeline) -> StoredReceipt:
     return stored
 
 
-def settle_open(
-    scan: Scan, *, workspace: Workspace
-) -> tuple[str | None, tuple[StoredReceipt, ...]]:
-    """Return the open generation to take up, and the receipts of those that were closed.
+def settle_open(scan: Scan, *, workspace: Workspace) -> Settled:
+    """Find the open generation to take up, and certify the other open ones, oldest first.
 
-    Taken up is the newest open generation under the same contract; the others are closed as
-    abandoned, under the contract they were begun with.
+    Taken up is the newest open walk under the same contract, unless its time is over; the others
+    are closed as abandoned, under the contract they were begun with. One that cannot be certified
+    (its schema no longer resolves, its evidence was altered) is told and left: it must not keep
+    the next night from its own walk.
     """
     receipts = workspace.receipts(scan.name)
     pages = workspace.store(scan.name, "20000101T000000Z").pages()
     walked = sorted(pages.generations(), key=generation_order)
-    open_ones = [each for each in walked if not receipts.has(each)]
     resumed: str | None = None
-    closed: list[StoredReceipt] = []
-    for generation in reversed(open_ones):
-        events = workspace.store(scan.name, generation).events()
-        pipeline = Pipeline(scan, generation, workspace=workspace)
-        same = events[0].facts["digests"] == pipeline.digests.__dict__
-        if same and resumed is None:
-            resumed = generation
+    others = list[tuple[str, list[Event]]]()
+    left = list[LeftOpen]()
+    for generation in reversed([each for each in walked if not receipts.has(each)]):
+        try:
+            events = workspace.store(scan.name, generation).events()
+            taken_up = resumed is None and _goes_on(scan, generation, events, workspace=workspace)
+        except ScanPipelineError as error:
+            left.append(LeftOpen(generation=generation, reason=str(error)))
             continue
-        closed.append(abandon(generation, scan, workspace=workspace, events=events))
-    return resumed, tuple(reversed(closed))
+        if taken_up:
+            resumed = generation
+        else:
+            others.append((generation, events))
+    closed = list[StoredReceipt]()
+    for generation, events in reversed(others):
+        try:
+            closed.append(abandon(generation, scan, workspace=workspace, events=events))
+        except ScanPipelineError as error:
+            left.append(LeftOpen(generation=generation, reason=str(error)))
+    return Settled(resumed=resumed, closed=tuple(closed), left=tuple(left))
+
+
+def _goes_on(scan: Scan, generation: str, events: Sequence[Event], *, workspace: Workspace) -> bool:
+    """Say whether an open generation may be taken up: of this contract, and closed or in time."""
+    opened = _opened(events)
+    pipeline = Pipeline(scan, generation, workspace=workspace)
+    if is_restage(opened) or opened.facts["digests"] != pipeline.digests.__dict__:
+        return False
+    allowed = scan.contract.limits.seconds
+    if events[-1].event == "close" or allowed is None:
+        return True
+    # Taken up after its time, a walk could only stop at once: a new one has all of it.
+    return workspace.clock() - opened.received_at < timedelta(seconds=allowed)
 
 
 def abandon(
@@ -115,9 +169,13 @@ def abandon(
 ) -> StoredReceipt:
     """Close an open generation that cannot be taken up, and certify what it holds.
 
-    It is judged under the contract it was begun with, as its open event tells.
+    It is judged under the contract it was begun with, as its open event tells. A restage that
+    broke off is finished: it asks nothing of the source.
     """
-    begun_with = contract_of(events[0])
+    opened = _opened(events)
+    begun_with = contract_of(opened)
+    if is_restage(opened):
+        return finish_restage(begun_with, generation, opened, workspace=workspace)
     if events[-1].event != "close":
         store = workspace.store(scan.name, generation)
         told = finding("abandoned", found=f"{sum(e.event == 'page' for e in events)} pages")
@@ -126,7 +184,7 @@ def abandon(
                 "traversal": "interrupted",
                 "stop_reason": "abandoned",
                 "limits_hit": [],
-                "before": events[0].facts["before"],
+                "before": opened.facts["before"],
                 "after": None,
                 "recheck": [],
                 "findings": [dict(told.__dict__)],
@@ -147,20 +205,11 @@ def contract_of(opened: Event) -> Scan:
     return parse_scan(json.loads(canonical_json(opened.facts["contract"])))
 
 
-def free_generation(scan: str, *, workspace: Workspace) -> str:
-    """Return the name of a generation that begins now and does not exist yet.
-
-    Raises:
-        ContractError: one of this very second exists, and so do all its attempts.
-    """
-    name = new_generation(workspace.clock())
-    pages = workspace.store(scan, name).pages()
-    taken = {*pages.generations(), *workspace.receipts(scan).generations()}
-    for _ in range(100):
-        if name not in taken:
-            return name
-        name = next_attempt(name)
-    raise ContractError(f"{scan}: a hundred generations of one second exist; wait a second")
+def repair_receipts(scan: str, *, workspace: Workspace) -> None:
+    """Write the files of committed receipts that a break left without one."""
+    receipts = workspace.receipts(scan)
+    for generation in receipts.unfiled():
+        receipts.repair(generation)
 
 
 def repair_published(scan: Scan, *, workspace: Workspace) -> None:
@@ -174,3 +223,9 @@ def repair_published(scan: Scan, *, workspace: Workspace) -> None:
         if stored.receipt.accepted:
             publish(stored, scan, workspace=workspace)
             return
+
+
+def _opened(events: Sequence[Event]) -> Event:
+    if not events or events[0].event != "open":
+        raise TamperedError("pages", "found no open event; expected the walk's first row")
+    return events[0]

@@ -3,27 +3,22 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 import pyarrow as pa
+from pandera.api.polars.container import DataFrameSchema
 from pandera.config import ValidationDepth, config_context
 from pandera.errors import SchemaErrors
 
-from scan_pipeline.core.canonical import (
-    CanonicalFormError,
-    items_digest,
-    key_bytes,
-    key_hashes,
-    leaf_hashes,
-    parse_exact,
-)
+from scan_pipeline.core.canonical import items_digest, leaf_hashes
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ContractError, ProtocolError, TamperedError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.parsing import Parsed, RecordParser, infer_columns
+from scan_pipeline.stages.record_keys import key_column, key_column_hashes, key_of
 from scan_pipeline.stages.record_schema import ResolvedSchema
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import GenerationStore
@@ -88,6 +83,7 @@ class Staging:
     ) -> None:
         self._scan, self._source, self._store = scan, source, store
         self._schema = schema
+        self._model = _model(schema)
         self._items = {event.page: event for event in store.events() if event.event == "page"}
         self._findings: list[Finding] = []
         self._unknown: Counter[str] = Counter()
@@ -125,7 +121,13 @@ class Staging:
         as_json = frozenset(
             field.name for field in columns if (field.metadata or {}).get(b"as") == b"json"
         )
-        plain = pa.schema([pa.field(field.name, field.type) for field in columns])
+        unseen = [name for name in self._named() if name not in columns.names]
+        plain = pa.schema(
+            [
+                *(pa.field(field.name, field.type) for field in columns),
+                *(pa.field(name, pa.string()) for name in unseen),
+            ]
+        )
         return ResolvedSchema(
             columns=plain,
             optional=frozenset(plain.names),
@@ -133,6 +135,13 @@ class Staging:
             model=None,
             fingerprint=self._schema.fingerprint,
         )
+
+    def _named(self) -> list[str]:
+        """Return the fields the contract speaks of, which are columns whether a record has them."""
+        contract, bound = self._scan.contract, self._scan.source.high_water_mark
+        named = [contract.partition_by, *(contract.expect.every_record or {})]
+        named.append(None if bound is None else bound.field)
+        return [name for name in dict.fromkeys(named) if name is not None]
 
     def _batches(self, parser: RecordParser, layout: pa.Schema) -> Iterator[pa.RecordBatch]:
         group: list[tuple[int, Sequence[bytes]]] = []
@@ -168,8 +177,8 @@ class Staging:
         parsed = parser.parse(texts)
         refused = self._refuse(parsed, pages)
         refused |= self._validate(parsed.columns, refused, pages)
-        keys = self._keys(parsed, refused, texts, pages)
-        hashes = _hashes(keys)
+        keys = self._keys(parsed, refused, texts, list(zip(pages, positions, strict=True)))
+        hashes = key_column_hashes(keys)
         conforming = [row not in refused for row in range(len(texts))]
         columns = {
             **dict(zip(parsed.columns.column_names, parsed.columns.columns, strict=True)),
@@ -229,7 +238,7 @@ class Staging:
         The depth is set here, since an environment variable may lower it, and the frame is eager,
         since a lazy one is checked for its columns only (pandera 0.35).
         """
-        if self._schema.model is None or not columns.num_rows:
+        if self._model is None or not columns.num_rows:
             return set()
         frame = pl.DataFrame(columns)
         if refused:
@@ -242,7 +251,7 @@ class Staging:
             validation_enabled=True, validation_depth=ValidationDepth.SCHEMA_AND_DATA
         ):
             try:
-                self._schema.model.validate(frame, lazy=True)
+                self._model.validate(frame, lazy=True)
             except SchemaErrors as errors:
                 for case in errors.failure_cases.iter_rows(named=True):
                     row = case["index"]
@@ -264,72 +273,37 @@ class Staging:
         return failed
 
     def _keys(
-        self, parsed: Parsed, refused: set[int], texts: list[bytes], pages: list[int]
+        self,
+        parsed: Parsed,
+        refused: set[int],
+        texts: list[bytes],
+        places: list[tuple[int, int]],
     ) -> pa.Array:
         keys = key_column(parsed.columns, self._scan.contract.key) if not refused else None
         if keys is not None and keys.null_count == 0:
             return keys
         found: list[str | None] = []
-        for row, text in enumerate(texts):
+        for text, (page, position) in zip(texts, places, strict=True):
             key = key_of(text, self._scan.contract.key)
             if key is None:
                 self._findings.append(
                     finding(
                         "record_without_key",
-                        page=pages[row],
+                        page=page,
                         expected=f"{'+'.join(self._scan.contract.key)}: text or integer",
-                        found=f"record {row} of its batch",
+                        found=f"none in record {position + 1} of its page",
                     )
                 )
             found.append(key)
         return pa.array(found, pa.string())
 
 
-def key_of(text: bytes, fields: tuple[str, ...]) -> str | None:
-    """Return a record's canonical key, None where a field is missing or no text or integer."""
-    try:
-        value: Any = parse_exact(text)
-        parts = [_step(value, field) for field in fields]
-        return key_bytes(parts).decode()
-    except (CanonicalFormError, KeyError, TypeError):
+def _model(schema: ResolvedSchema) -> DataFrameSchema | None:
+    """Return the model's schema; a column that a record may lack is null where it does."""
+    if schema.model is None:
         return None
-
-
-def _step(value: Any, field: str) -> Any:
-    if field in value:
-        return value[field]
-    for name in field.split("."):
-        value = value[name]
-    return value
-
-
-def key_column(columns: pa.Table, fields: tuple[str, ...]) -> pa.Array | None:
-    """Build canonical keys from typed columns at once; None where a value needs escaping."""
-    parts: list[pl.Expr] = []
-    names = [name for name in fields if name in columns.column_names]
-    if len(names) != len(fields):
-        return None
-    frame = pl.DataFrame(columns.select(names))
-    for name in names:
-        if frame[name].dtype == pl.String:
-            if frame[name].str.contains(r'["\\\x00-\x1f]').any():
-                return None
-            parts.append(pl.concat_str(pl.lit('"'), pl.col(name), pl.lit('"')))
-        elif frame[name].dtype.is_integer():
-            parts.append(pl.col(name).cast(pl.String))
-        else:
-            return None
-    inner = pl.concat_str(parts, separator=",")
-    keys = frame.select(pl.concat_str(pl.lit("["), inner, pl.lit("]"))).to_series()
-    return keys.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.string())
-
-
-def _hashes(keys: pa.Array) -> pa.Array:
-    texts = keys.cast(pa.binary()).to_pylist()
-    if keys.null_count == 0:
-        return pa.array(key_hashes(texts), pa.binary())
-    present = iter(key_hashes([text for text in texts if text is not None]))
-    return pa.array([None if text is None else next(present) for text in texts], pa.binary())
+    lacking = {name: {"nullable": True} for name in schema.optional}
+    return schema.model.to_schema().update_columns(lacking)
 
 
 def _columns(schema: ResolvedSchema) -> pa.Schema:

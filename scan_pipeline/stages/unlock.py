@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from scan_pipeline.core.contract import Scan, scope_digest
-from scan_pipeline.core.coverage import SCOPE_RANK, satisfies
+from scan_pipeline.core.coverage import satisfies
 from scan_pipeline.core.errors import GateClosedError, TamperedError
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.value import record
@@ -33,11 +33,13 @@ class VerifiedCollection:
 
     def frame(self) -> pl.LazyFrame:
         """Return exactly this generation's records, one row each, columns as staged."""
-        return _frame(self._table, self._generation)
+        return _frame(self._table, self._generation, self.receipt)
 
     def arrow(self) -> pa.Table:
         """Return the same rows as an Arrow table, read at once."""
-        return self._table.read(self._generation)
+        if not self.receipt.duplicate_ids:
+            return self._table.read(self._generation)
+        return self.frame().collect().to_arrow(compat_level=pl.CompatLevel.oldest())
 
     def word(self) -> str:
         """Return the receipt's sentence."""
@@ -54,7 +56,7 @@ class PartialCollection:
 
     def labelled_frame(self) -> pl.LazyFrame:
         """Return the rows with the receipt id, the status and the scope on each of them."""
-        return _frame(self._table, self._generation).with_columns(
+        return _frame(self._table, self._generation, self.receipt).with_columns(
             pl.lit(self.receipt_id).alias("_receipt_id"),
             pl.lit(self.receipt.coverage_status).alias("_coverage_status"),
             pl.lit(self.receipt.conclusion_scope).alias("_conclusion_scope"),
@@ -150,7 +152,9 @@ def open_partial(
     _same_scope(receipt, scan)
     if receipt.coverage_status == "failed":
         raise _closed(receipt, "a failed generation opens to nobody")
-    if SCOPE_RANK[receipt.conclusion_scope] < SCOPE_RANK[accept]:
+    if not satisfies(
+        receipt.coverage_status, receipt.conclusion_scope, wish_status="unknown", wish_scope=accept
+    ):
         raise _closed(receipt, f"expected at least {accept}")
     table = checked_records(stored, workspace, contents=contents)
     return PartialCollection(table, stored, word=receipt.statement)
@@ -303,10 +307,14 @@ def checked_records(
     return table
 
 
-def _frame(table: Table, generation: str) -> pl.LazyFrame:
+def _frame(table: Table, generation: str, receipt: Receipt) -> pl.LazyFrame:
+    """Return the rows; of a record that was delivered again, as declared, the first alone."""
     paths: Sequence[str] = table.file_uris(generation)
     if not paths:
         return pl.LazyFrame(schema=pl.DataFrame(table.read(generation)).schema)
-    return pl.scan_parquet(
+    rows = pl.scan_parquet(
         list(paths), hive_partitioning=False, missing_columns="insert"
     ).with_columns(pl.lit(generation).alias("scan_generation"))
+    if not receipt.duplicate_ids:
+        return rows
+    return rows.unique("_key_hash", keep="first", maintain_order=True)

@@ -6,11 +6,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.reconciliation import PartitionSummary
 from scan_pipeline.core.vocabulary import Severity
 from scan_pipeline.store.admission import Admission, Committed
 from scan_pipeline.store.data_files import Layout
+from scan_pipeline.store.derived import DerivedTable
 from scan_pipeline.store.events import OPAQUE_COLUMNS, PAGES, Event, read_bodies, read_events
 from scan_pipeline.store.lake import Lake
 from scan_pipeline.store.receipts import ReceiptStore
@@ -97,21 +99,20 @@ class GenerationStore:
         layout = Layout(opaque=OPAQUE_COLUMNS)
         return open_table(self.lake, "evidence", self.scan, "pages", PAGES, layout=layout)
 
-    def records(self, schema: pa.Schema | None = None) -> Table:
+    def records(self, schema: pa.Schema | None = None) -> DerivedTable:
         """Return the table of records; its schema is needed for writing alone.
 
         Columns may differ from generation to generation; each is read with its own.
         """
-        layout = Layout(opaque=("_key_hash", "_leaf_hash"))
-        return open_table(self.lake, "staging", self.scan, "records", schema, layout=layout)
+        return self._derived("records", schema, Layout(opaque=("_key_hash", "_leaf_hash")))
 
-    def findings_table(self) -> Table:
+    def findings_table(self) -> DerivedTable:
         """Return the table of findings."""
-        return open_table(self.lake, "staging", self.scan, "findings", FINDINGS)
+        return self._derived("findings", FINDINGS)
 
-    def summaries(self) -> Table:
+    def summaries(self) -> DerivedTable:
         """Return the table of partition summaries."""
-        return open_table(self.lake, "staging", self.scan, "partition_summaries", SUMMARIES)
+        return self._derived("partition_summaries", SUMMARIES)
 
     def is_sealed(self) -> bool:
         """Say whether the generation has its receipt."""
@@ -121,8 +122,19 @@ class GenerationStore:
         """Return the events of the walk in order, without bodies."""
         return read_events(self.pages(), self.evidence)
 
+    def opened(self) -> Event:
+        """Return the generation's own open event; after a restage the evidence has another.
+
+        Raises:
+            TamperedError: there is none.
+        """
+        events = read_events(self.pages(), self.generation)
+        if not events or events[0].event != "open":
+            raise TamperedError("pages", f"{self.scan} {self.generation} has no open event")
+        return events[0]
+
     def bodies(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (page, body), in no promised order of pages."""
+        """Yield (page, body), page by page in order."""
         return read_bodies(
             self.pages(), scan=self.scan, generation=self.evidence, sealer=self.sealer()
         )
@@ -131,28 +143,31 @@ class GenerationStore:
         """Return the fence for writing events."""
         return Admission(self.pages(), scan=self.scan, generation=self.generation, shard=shard)
 
+    def write_staged_findings(self, findings: Sequence[Finding]) -> None:
+        """Replace the generation's findings by those of the records stage, if these are new.
+
+        Where they are known, what later stages found beside them stays.
+        """
+        self.findings_table().replace_unless(
+            self._as_findings([("records", each) for each in findings]),
+            generation=self.generation,
+            there=lambda: self.read_findings(stage="records") == list(findings),
+        )
+
     def write_findings(self, findings: Sequence[tuple[str, Finding]]) -> None:
         """Replace the generation's findings; each is given with its stage."""
-        rows = [
-            {
-                "scan_generation": self.generation,
-                "stage": stage,
-                "number": number,
-                **each.as_json(),
-            }
-            for number, (stage, each) in enumerate(findings)
-        ]
         self.findings_table().replace_generation(
-            pa.Table.from_pylist(rows, schema=FINDINGS), generation=self.generation
+            self._as_findings(findings), generation=self.generation
         )
 
     def read_findings(self, *, stage: str | None = None) -> list[Finding]:
         """Return the generation's findings in order, of one stage or of all."""
-        table = self.findings_table()
-        if not table.exists():
-            return []
-        rows = table.read(self.generation).sort_by("number").to_pylist()
+        rows = self._findings_rows()
         return [_finding(row) for row in rows if stage is None or row["stage"] == stage]
+
+    def findings_as_written(self) -> list[dict[str, Any]]:
+        """Return the generation's findings in order, with the words they were written with."""
+        return [{name: row[name] for name in FINDINGS.names[3:]} for row in self._findings_rows()]
 
     def write_summaries(self, partitions: Sequence[PartitionSummary]) -> None:
         """Replace the generation's partition summaries."""
@@ -175,6 +190,38 @@ class GenerationStore:
             for each in partitions
         ]
         return sorted(rows, key=_by_partition)
+
+    def _derived(
+        self,
+        name: str,
+        schema: pa.Schema | None,
+        layout: Layout = Layout(),  # noqa: B008  # a frozen value
+    ) -> DerivedTable:
+        return DerivedTable(
+            self.lake.table_uri("staging", self.scan, name),
+            schema,
+            location=f"staging/{self.scan}/{name}",
+            layout=layout,
+            sealed=self.is_sealed,
+        )
+
+    def _findings_rows(self) -> list[dict[str, Any]]:
+        table = self.findings_table()
+        if not table.exists():
+            return []
+        return table.read(self.generation).sort_by("number").to_pylist()
+
+    def _as_findings(self, findings: Sequence[tuple[str, Finding]]) -> pa.Table:
+        rows = [
+            {
+                "scan_generation": self.generation,
+                "stage": stage,
+                "number": number,
+                **each.as_json(),
+            }
+            for number, (stage, each) in enumerate(findings)
+        ]
+        return pa.Table.from_pylist(rows, schema=FINDINGS)
 
 
 def committed(event: Event | None) -> Committed | None:

@@ -4,19 +4,24 @@ The table's commit decides: two receipts of one generation cannot both be commit
 for readers, who then need no engine; one that is missing is written again from the table.
 """
 
+import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scan_pipeline.core.errors import GateClosedError, TamperedError, WriterConflictError
 from scan_pipeline.core.receipt import Receipt, parse_statement
 from scan_pipeline.core.value import record
-from scan_pipeline.store.lake import Lake
+from scan_pipeline.store.lake import RECEIPT_SUFFIX, Lake
 from scan_pipeline.store.trust import Trust, Verified
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SUFFIX: Final = ".dsse.json"
+_FILE: Final = re.compile(rf"(\d{{8}}T\d{{6}}Z(?:\.\d+)?){re.escape(RECEIPT_SUFFIX)}", re.ASCII)
+"""Names of receipts; whatever else lies in their folder is none."""
+
+_TOLD: Final = ("receipt_id", "coverage_status", "conclusion_scope", "accepted")
+"""Columns that repeat what the envelope says, for whoever queries the table."""
 
 
 @record
@@ -54,9 +59,16 @@ class ReceiptStore:
     def generations(self) -> list[str]:
         """Return the generations that have a receipt, oldest first."""
         folder = self._lake.receipt_path(self._scan, "20000101T000000Z").rsplit("/", 1)[0]
-        names = self._lake.list_names(folder)
-        sealed = (name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
-        return sorted(sealed, key=generation_order)
+        found = (_FILE.fullmatch(name) for name in self._lake.list_names(folder))
+        return sorted((match[1] for match in found if match), key=generation_order)
+
+    def unfiled(self) -> list[str]:
+        """Return the generations whose committed receipt a break left without its file."""
+        if not self._has_table():
+            return []
+        filed = set(self.generations())
+        committed = (each for each in self._table().generations() if each not in filed)
+        return sorted(committed, key=generation_order)
 
     def read(self, generation: str, *, trust: Trust) -> StoredReceipt:
         """Read one receipt and check its signature.
@@ -88,12 +100,11 @@ class ReceiptStore:
 
     def repair(self, generation: str) -> None:
         """Write the file of a committed receipt that a break left without one."""
-        path = self._lake.receipt_path(self._scan, generation)
-        if self._lake.exists(path):
+        if self._lake.exists(self._lake.receipt_path(self._scan, generation)):
             return
         envelope = self._committed(generation)
         if envelope is not None:
-            self._lake.write_once(path, envelope)
+            self._file(generation, envelope)
 
     def write(self, receipt: Receipt, *, envelope: bytes, receipt_id: str, at: datetime) -> None:
         """Commit a receipt, once.
@@ -109,27 +120,30 @@ class ReceiptStore:
                 f"{self._scan} {generation} has a receipt already; expected none. It stands: read "
                 "it, or begin a new generation"
             )
-        row = {
-            "scan_generation": generation,
-            "receipt_id": receipt_id,
-            "coverage_status": receipt.coverage_status,
-            "conclusion_scope": receipt.conclusion_scope,
-            "accepted": receipt.accepted,
-            "completed_at": at,
-            "envelope": envelope.decode(),
-        }
+        told = _told(receipt, envelope=envelope, receipt_id=receipt_id)
+        row = {"scan_generation": generation, "completed_at": at, **told}
         rows = pa.Table.from_pylist([row], schema=_schema())
         self._table().append(
             rows, generation=generation, app_id=f"{self._scan}/{generation}/receipt", version=1
         )
-        self._lake.write_once(self._lake.receipt_path(self._scan, generation), envelope)
+        self._file(generation, envelope)
 
     def committed(self, generation: str) -> list[bytes]:
         """Return the envelopes the table holds for a generation; more than one opens nothing."""
-        if not self._lake.exists(f"{self._uri()}/_delta_log"):
-            return []  # looked at without the engine: readers of one receipt must not pay for it
-        rows = self._table().read(generation, columns=("envelope",))
-        return [each.encode() for each in rows.column(0).to_pylist()]
+        return [row["envelope"].encode() for row in self.rows(generation)]
+
+    def rows(self, generation: str) -> list[dict[str, Any]]:
+        """Return what the table says of a generation, moment and partition left out."""
+        if not self._has_table():
+            return []
+        columns = (*_TOLD, "envelope")
+        return self._table().read(generation, columns=columns).to_pylist()
+
+    def expected_row(self, stored: StoredReceipt) -> dict[str, Any]:
+        """Return what the table should say of a receipt that was read from its file."""
+        receipt = stored.receipt
+        envelope = self.envelope(receipt.scan_generation)
+        return _told(receipt, envelope=envelope, receipt_id=stored.receipt_id)
 
     def _committed(self, generation: str) -> bytes | None:
         envelopes = self.committed(generation)
@@ -141,13 +155,28 @@ class ReceiptStore:
             )
         return envelopes[0] if envelopes else None
 
-    def _uri(self) -> str:
-        return self._lake.table_uri("receipts", self._scan, "receipts")
+    def _file(self, generation: str, envelope: bytes) -> None:
+        try:
+            self._lake.write_once(self._lake.receipt_path(self._scan, generation), envelope)
+        except WriterConflictError:
+            # Whoever saw the committed receipt without its file may have written it meanwhile.
+            if self.envelope(generation) != envelope:
+                raise
+
+    def _has_table(self) -> bool:
+        # Looked at without the engine: readers of one receipt must not pay for it.
+        uri = self._lake.table_uri("receipts", self._scan, "receipts")
+        return self._lake.exists(f"{uri}/_delta_log")
 
     def _table(self):  # noqa: ANN202  # its type is imported when writing and not before
         from scan_pipeline.store.tables import open_table  # noqa: PLC0415
 
         return open_table(self._lake, "receipts", self._scan, "receipts", _schema())
+
+
+def _told(receipt: Receipt, *, envelope: bytes, receipt_id: str) -> dict[str, Any]:
+    plain = {name: getattr(receipt, name) for name in _TOLD[1:]}
+    return {"receipt_id": receipt_id, **plain, "envelope": envelope.decode()}
 
 
 def generation_order(generation: str) -> tuple[str, int]:

@@ -1,0 +1,1 @@
+"""The command line: each command is one query, JSON on request, a documented exit code."""

@@ -1,0 +1,53 @@
+"""`check`: a scan file, offline, every problem with its line."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scan_pipeline.cli.exit_codes import ExitCode
+from scan_pipeline.cli.output import answer, json_option, print_json
+
+if TYPE_CHECKING:
+    from scan_pipeline.sources.yaml_facts import FileProblem
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def check(*, file: Path, as_json: bool) -> ExitCode:
+    """Check a scan FILE without asking its source: facts, contradictions, record schema."""
+    problems = problems_of(file)
+    if as_json:
+        told = [{"line": p.line, "field": p.field, "message": p.message} for p in problems]
+        print_json({"file": str(file), "problems": told})
+    elif problems:
+        for each in problems:
+            answer(f"{file}:{each.line}: {each.field}: {each.message}")
+        answer(f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'}")
+    else:
+        answer(f"{file}: no problem found")
+    return ExitCode.USAGE if problems else ExitCode.ACCEPTED
+
+
+def problems_of(file: Path) -> tuple["FileProblem", ...]:
+    """Return everything that is wrong with a scan file, in order of line.
+
+    Raises:
+        ContractError: the file cannot be read, or holds no scan, or several.
+    """
+    from scan_pipeline.core.errors import ContractError
+    from scan_pipeline.sources.catalogue import Problem
+    from scan_pipeline.sources.scan_file import LocatedScanFileError, read_scan_file
+    from scan_pipeline.stages.record_schema import resolve_schema
+
+    try:
+        document = read_scan_file(file)
+        scan = document.parse()
+    except LocatedScanFileError as error:
+        return error.located
+    try:
+        resolve_schema(scan.record_schema)
+    except ContractError as error:
+        return (document.located(Problem(at=("record_schema",), message=str(error))),)
+    return ()

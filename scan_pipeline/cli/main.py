@@ -1,0 +1,100 @@
+"""`scan-pipeline`: each command is one query; it is imported when it is called and not before."""
+
+import importlib
+import os
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from scan_pipeline.cli.exit_codes import ExitCode, code_of_error
+from scan_pipeline.cli.output import say
+from scan_pipeline.cli.settings import Settings
+from scan_pipeline.core.errors import ScanPipelineError
+
+COMMANDS: Final[Mapping[str, str]] = {
+    "run": "scan_pipeline.cli.run:run",
+    "launch": "scan_pipeline.cli.dagster_commands:launch",
+    "ui": "scan_pipeline.cli.dagster_commands:ui",
+    "check": "scan_pipeline.cli.check:check",
+    "generations": "scan_pipeline.cli.generations:generations",
+    "receipt": "scan_pipeline.cli.receipt:receipt",
+    "explain": "scan_pipeline.cli.explain:explain",
+    "page": "scan_pipeline.cli.page:page",
+    "findings": "scan_pipeline.cli.findings:findings",
+    "audit": "scan_pipeline.cli.audit:audit",
+    "restage": "scan_pipeline.cli.restage:restage",
+    "read": "scan_pipeline.cli.read:read",
+    "simulator": "scan_pipeline.cli.simulator:simulator",
+}
+"""Where each command is found, in the order of the help."""
+
+
+class LazyGroup(click.Group):
+    """Imports a command when it is named; turns errors and results into exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the commands' names in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(  # click's own signature
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; its result, or what its error means, is the exit code."""
+        try:
+            code = super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            say("stopped on request")
+            code = ExitCode.COULD_NOT_RUN
+        except ScanPipelineError as error:
+            say(str(error))
+            code = code_of_error(error)
+        except OSError as error:
+            say(f"could not run: {error}")
+            code = ExitCode.COULD_NOT_RUN
+        except Exception as error:  # noqa: BLE001  # a bug must not look like "not accepted"
+            # Where, and not what: the message of an error nobody planned may carry anything.
+            say("".join(traceback.format_tb(error.__traceback__)))
+            say(f"could not run: {type(error).__name__}, a bug: please report the lines above")
+            code = ExitCode.COULD_NOT_RUN
+        ctx.exit(int(code or ExitCode.ACCEPTED))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("--lake", metavar="ROOT", help="The lake: a folder, or s3://, az://, gs://.")
+@click.option(
+    "--project",
+    "folder",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where the search for the project's pyproject.toml begins; else the working folder.",
+)
+@click.version_option(package_name="scan-pipeline", prog_name="scan-pipeline")
+@click.pass_context
+def cli(ctx: click.Context, lake: str | None, folder: Path | None) -> None:
+    """Prove that a paginated collection was read to its end, before anyone reads it.
+
+    Exit codes: 0 accepted, 1 not accepted, 2 bad usage or contract, 3 could not run.
+    """
+    ctx.obj = Settings(lake=lake, folder=(folder or Path.cwd()).absolute(), environ=os.environ)
+
+
+def main() -> None:
+    """Run the command line."""
+    cli(prog_name="scan-pipeline")

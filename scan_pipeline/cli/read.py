@@ -1,0 +1,102 @@
+"""`read`: the records of one generation, as far as its receipt opens them."""
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import click
+
+from scan_pipeline.cli.exit_codes import ExitCode
+from scan_pipeline.cli.output import json_option, say
+from scan_pipeline.cli.settings import Settings, newest
+from scan_pipeline.core.vocabulary import CONCLUSION_SCOPES, ConclusionScope
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from scan_pipeline.core.receipt import Receipt
+    from scan_pipeline.stages.unlock import Collection
+
+Wish = Literal["verified", "corroborated"]
+
+TABLE_LIMIT = 20
+"""Rows of a table where no limit is given; CSV and JSON give all."""
+
+
+@click.command()
+@click.argument("scan", metavar="NAME|FILE")
+@click.argument("generation", required=False)
+@click.option("--at-least", type=click.Choice(get_args(Wish)), help="The whole, proven so far.")
+@click.option(
+    "--accept",
+    type=click.Choice(CONCLUSION_SCOPES),
+    help="Be content with this scope; every row then says what it is.",
+)
+@click.option("--limit", type=click.IntRange(min=0), help="Give so many records at most.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json")),
+    default="table",
+    show_default=True,
+    help="How records are written.",
+)
+@json_option
+@click.pass_obj
+def read(
+    settings: Settings,
+    *,
+    scan: str,
+    generation: str | None,
+    at_least: Wish | None,
+    accept: ConclusionScope | None,
+    limit: int | None,
+    form: Literal["table", "csv", "json"],
+    as_json: bool,
+) -> ExitCode:
+    """Read the records of GENERATION, else of the newest that is proven whole.
+
+    Exit 1, with the reason, where no receipt opens as much as was asked for.
+    """
+    from scan_pipeline.cli.records import write_records
+    from scan_pipeline.stages.unlock import Collection
+
+    if at_least is not None and accept is not None:
+        raise click.UsageError("--at-least reads the whole, --accept a part: give one of them")
+    form = "json" if as_json else form
+    contract, workspace = settings.scan(scan), settings.workspace()
+    collection = Collection(contract, workspace=workspace)
+    wish: Wish = at_least or "verified"
+    frame: pl.LazyFrame
+    if accept is not None:
+        chosen = generation or newest(workspace.receipts(contract.name), contract.name)
+        opened = collection.partial(chosen, accept=accept)
+        frame = opened.labelled_frame()
+    elif generation is not None:
+        opened = collection.generation(generation, at_least=wish)
+        frame = opened.frame()
+    else:
+        opened = collection.latest(at_least=wish)
+        frame = opened.frame()
+    say(opened.receipt.statement)
+    say(_standing(collection, opened.receipt, wish))
+    if limit is None and form == "table":
+        limit = TABLE_LIMIT
+    given, total = write_records(frame, opened.receipt, opened.receipt_id, form=form, limit=limit)
+    say(f"{given:,} of {total:,} records; receipt {opened.receipt_id}")
+    return ExitCode.ACCEPTED
+
+
+def _standing(collection: "Collection", receipt: "Receipt", wish: Wish) -> str:
+    """Say how old the data is, and what became of newer generations."""
+    from scan_pipeline.core.errors import GateClosedError
+    from scan_pipeline.stages.unlock import observed_at
+
+    try:
+        standing = collection.standing(at_least=wish)
+    except GateClosedError as error:
+        standing, told = None, f"; {error.reason}"
+    else:
+        told = f"; the newest whole one is {standing.opened}"
+    if standing is not None and standing.opened == receipt.scan_generation:
+        return standing.word()
+    at = observed_at(receipt).isoformat(timespec="seconds")
+    return f"data of generation {receipt.scan_generation}, read from its source until {at}{told}"

@@ -1,0 +1,102 @@
+"""Records on their way out: exact values, as a table, CSV or JSON."""
+
+import csv
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+import click
+import msgspec
+import polars as pl
+
+from scan_pipeline.cli.output import cell, print_table
+from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.stages.publish import HIDDEN
+
+SHOWN_CHARACTERS = 48
+"""Characters of a cell of a table; CSV and JSON give values whole."""
+
+# Decimals as numbers with all their digits: a text would be another type than the source's.
+_JSON = msgspec.json.Encoder(decimal_format="number")
+
+
+def write_records(
+    frame: pl.LazyFrame,
+    receipt: Receipt,
+    receipt_id: str,
+    *,
+    form: Literal["table", "csv", "json"],
+    limit: int | None,
+) -> tuple[int, int]:
+    """Write records to stdout; return how many were written, and of how many.
+
+    Args:
+        frame: the records of one generation.
+        receipt: what opened them.
+        receipt_id: its id.
+        form: how they are written.
+        limit: how many at most; None for all.
+    """
+    kept = frame.drop(HIDDEN, strict=False)
+    total = int(frame.select(pl.len()).collect().item())
+    rows = (kept if limit is None else kept.head(limit)).collect()
+    match form:
+        case "table":
+            print_table(
+                rows.columns,
+                ([_short(value) for value in row] for row in rows.iter_rows()),
+                wide=True,
+            )
+        case "csv":
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(rows.columns)
+            writer.writerows([_text(value) for value in row] for row in rows.iter_rows())
+        case "json":
+            _write_json(rows, _heading(receipt, receipt_id, given=rows.height, total=total))
+    return rows.height, total
+
+
+def _heading(receipt: Receipt, receipt_id: str, *, given: int, total: int) -> dict[str, Any]:
+    return {
+        "scan": receipt.scan,
+        "scan_generation": receipt.scan_generation,
+        "receipt_id": receipt_id,
+        "coverage_status": receipt.coverage_status,
+        "conclusion_scope": receipt.conclusion_scope,
+        "statement": receipt.statement,
+        "given": given,
+        "total": total,
+    }
+
+
+def _write_json(rows: pl.DataFrame, heading: Mapping[str, Any]) -> None:
+    """Write one document, a record a line, without holding its text in memory."""
+    around = msgspec.json.encode(heading).decode()
+    click.echo(f'{around[:-1]},"records":[', nl=False)
+    for number, row in enumerate(rows.iter_rows(named=True)):
+        click.echo(f"{',' if number else ''}\n{_JSON.encode(row).decode()}", nl=False)
+    click.echo("\n]}")
+
+
+def _text(value: Any) -> str:
+    """Return a value as text that loses nothing; nothing at all is an empty cell."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float() | Decimal():
+            return str(value)
+        case datetime():
+            return value.isoformat()
+        case _:
+            return _JSON.encode(value).decode()
+
+
+def _short(value: Any) -> str:
+    text = cell(None if value is None else _text(value)).replace("\n", "\\x0a")
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."

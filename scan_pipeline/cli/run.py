@@ -1,0 +1,72 @@
+"""`run`: one night of a scan, without Dagster, and the analysis that ships with it."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scan_pipeline.cli.exit_codes import ExitCode, code_of_acceptance
+from scan_pipeline.cli.output import answer, json_option, print_json, say
+from scan_pipeline.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from scan_pipeline.stages.run import Night
+
+
+@click.command()
+@click.argument("scan", metavar="NAME|FILE")
+@json_option
+@click.pass_obj
+def run(settings: Settings, *, scan: str, as_json: bool) -> ExitCode:
+    """Walk a scan to its end, certify it, and run its analysis where the receipt opens it.
+
+    A walk that broke off is taken up again. SIGINT and SIGTERM end the walk with a receipt.
+    """
+    from scan_pipeline.cli.account import Filed, print_account
+    from scan_pipeline.cli.analysis import analyse, print_outcome
+    from scan_pipeline.cli.cancellation import Cancellation
+    from scan_pipeline.cli.progress import WalkProgress
+    from scan_pipeline.core.receipt import receipt_json
+    from scan_pipeline.stages.run import run_scan
+
+    contract = settings.scan(scan)
+    with Cancellation(told=say) as cancellation:
+        workspace = settings.workspace(sleep=cancellation.sleep)
+        with WalkProgress(clock=time.monotonic) as progress:
+            night = run_scan(
+                contract,
+                workspace=workspace,
+                check_cancelled=cancellation.check,
+                interruptions=(),
+                progress=progress,
+            )
+    _say_earlier(night)
+    receipt = night.stored.receipt
+    path = workspace.lake.receipt_path(receipt.scan, receipt.scan_generation)
+    if not as_json:
+        print_account(Filed(receipt=receipt, receipt_id=night.stored.receipt_id, path=path))
+    outcome = analyse(night.stored, contract, workspace=workspace)
+    if as_json:
+        told = None if outcome is None else outcome.as_json()
+        facts = {**_as_json(night), "path": path, "analysis": told}
+        print_json({**facts, "receipt": receipt_json(receipt)})
+    elif outcome is not None:
+        answer()
+        print_outcome(outcome)
+    return code_of_acceptance(accepted=receipt.accepted)
+
+
+def _say_earlier(night: "Night") -> None:
+    for each in night.closed:
+        say(f"closed what an earlier run left open: {each.receipt.statement}")
+    for each in night.earlier:
+        say(f"began again after {each.receipt.stop_reason}: {each.receipt.statement}")
+
+
+def _as_json(night: "Night") -> dict[str, Any]:
+    return {
+        "receipt_id": night.stored.receipt_id,
+        "accepted": night.stored.receipt.accepted,
+        "earlier_receipt_ids": [each.receipt_id for each in night.earlier],
+        "closed_receipt_ids": [each.receipt_id for each in night.closed],
+    }

@@ -1,0 +1,106 @@
+"""What every command is given: the lake, the project's folder, the surroundings."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scan_pipeline.core.value import record
+
+if TYPE_CHECKING:
+    from scan_pipeline.core.contract import Scan
+    from scan_pipeline.stages.workspace import Workspace
+    from scan_pipeline.store.project import Project
+    from scan_pipeline.store.receipts import ReceiptStore, StoredReceipt
+
+
+@record
+class Settings:
+    """The global options. A command pays only for what it asks for, hence the late imports.
+
+    Attributes:
+        lake: `--lake`, None where it was not given.
+        folder: `--project`, else the working folder; where the search for a project begins.
+        environ: the variables.
+    """
+
+    lake: str | None
+    folder: Path
+    environ: Mapping[str, str]
+
+    def project(self) -> "Project":
+        """Find the places of the project; see `find_project`."""
+        from scan_pipeline.store.project import find_project
+
+        return find_project(lake=self.lake, cwd=self.folder, environ=self.environ)
+
+    def workspace(self, *, sleep: Callable[[float], None] = time.sleep) -> "Workspace":
+        """Open the project for work."""
+        from scan_pipeline.stages.workspace import Workspace
+
+        return Workspace(self.project(), environ=self.environ, sleep=sleep)
+
+    def scan(self, named: str) -> "Scan":
+        """Return the scan of a name or file.
+
+        Raises:
+            ContractError: there is none, or its file does not parse.
+        """
+        from scan_pipeline.cli.scan_lookup import find_scan
+
+        return find_scan(named, folder=self.folder).parse()
+
+    def name(self, named: str) -> str:
+        """Return the scan's name, given that name or its file.
+
+        Raises:
+            ContractError: neither a name nor a readable file.
+        """
+        from scan_pipeline.store.lake import check_name
+
+        if not is_file(named):
+            return check_name(named)
+        from scan_pipeline.cli.scan_lookup import scan_name
+
+        return scan_name(Path(named))
+
+    def receipts(self, named: str) -> "ReceiptStore":
+        """Return a scan's receipts; reading them needs no table engine."""
+        from scan_pipeline.store.lake import Lake
+        from scan_pipeline.store.receipts import ReceiptStore
+
+        return ReceiptStore(Lake(root=self.project().lake), self.name(named))
+
+    def receipt(self, named: str, generation: str | None) -> "StoredReceipt":
+        """Return the receipt of a generation, the newest one for None, signature checked.
+
+        Raises:
+            GateClosedError: there is none.
+            TamperedError: it is not what was signed.
+        """
+        from scan_pipeline.store.trust import Trust
+
+        project, receipts = self.project(), self.receipts(named)
+        chosen = generation or newest(receipts, self.name(named))
+        return receipts.read(chosen, trust=Trust.load(project.trust, lake=project.lake))
+
+
+def is_file(named: str) -> bool:
+    """Say whether what was typed means a file rather than a name."""
+    return "/" in named or Path(named).suffix in (".yaml", ".yml")
+
+
+def newest(receipts: "ReceiptStore", scan: str) -> str:
+    """Return the newest generation that has a receipt.
+
+    Raises:
+        GateClosedError: none has.
+    """
+    from scan_pipeline.core.errors import GateClosedError
+
+    generations = receipts.generations()
+    if not generations:
+        raise GateClosedError(
+            scan=scan, generation=None, reason=f"no receipt; expected one: scan-pipeline run {scan}"
+        )
+    return generations[-1]

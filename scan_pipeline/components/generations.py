@@ -1,0 +1,168 @@
+"""How generations begin in Dagster: by one click, by the clock, and again after an expiry.
+
+    <scan>_new_generation   job: names a generation, a partition from now on; settles nothing else
+    <scan>_launch           sensor: begins the generation that such a run named
+    <scan>_schedule         schedule: names one a tick, after the tick's time, and begins it
+    <scan>_restart          sensor: begins another attempt where the newest one expired
+
+Whatever begins one, it is a run of `<scan>_generation` with the generation as its partition. A
+run's partition is fixed, so another attempt is another run.
+"""
+
+from typing import Any, Final, TypeAlias
+
+import dagster as dg
+
+from scan_pipeline.components.face import Face
+from scan_pipeline.components.metadata import CERTIFIED_HERE, STOP_REASON
+from scan_pipeline.components.resource import ScanResource
+from scan_pipeline.components.restarts import attempt_after
+from scan_pipeline.components.settling import refusals
+from scan_pipeline.core.contract import Scan, Schedule
+from scan_pipeline.stages.naming import free_attempt, free_generation
+from scan_pipeline.store.generations import new_generation, next_attempt
+from scan_pipeline.store.receipts import generation_order
+
+AssetJob: TypeAlias = Any
+"""What `dg.define_asset_job` returns; Dagster gives it no public name."""
+
+GENERATION_TAG: Final = "scan_pipeline/generation"
+"""On a run of `<scan>_new_generation`: the generation that it named."""
+
+OUTSIDE: Final = "certified outside its run"
+
+SENSOR_SECONDS: Final = 5
+"""How often the sensors look, at most."""
+
+
+def generation_job(face: Face) -> AssetJob:
+    """Return the job that walks and certifies one generation."""
+    return dg.define_asset_job(
+        face.named("generation"),
+        selection=dg.AssetSelection.assets(*face.keys),
+        description=f"Walk and certify one generation of `{face.scan}`, its partition.",
+    )
+
+
+def new_generation_job(face: Face) -> dg.JobDefinition:
+    """Return the job behind one click: it names a generation, which the sensor then begins."""
+
+    @dg.op(
+        name=face.named("name_generation"),
+        required_resource_keys={face.resource},
+        description="Name a generation that does not exist yet, after the present second.",
+    )
+    def name_generation(context: dg.OpExecutionContext) -> str:
+        opened: ScanResource = getattr(context.resources, face.resource)
+        with refusals():
+            generation = free_generation(opened.scan.name, workspace=opened.workspace)
+        while context.instance.has_dynamic_partition(face.partitions.name or "", generation):
+            generation = next_attempt(generation)
+        add_generation(face, generation, instance=context.instance)
+        context.instance.add_run_tags(context.run_id, {GENERATION_TAG: generation})
+        context.log.info("%s is named; sensor %s begins it", generation, face.named("launch"))
+        return generation
+
+    @dg.job(
+        name=face.named("new_generation"),
+        description=f"Begin a new generation of `{face.scan}`. Takes no configuration.",
+    )
+    def new_generation_graph() -> None:
+        name_generation()
+
+    return new_generation_graph
+
+
+def add_generation(face: Face, generation: str, *, instance: dg.DagsterInstance) -> None:
+    """Make a generation a partition of its scan; one that is there stays."""
+    instance.add_dynamic_partitions(face.partitions.name or "", [generation])
+
+
+def launch_sensor(face: Face, *, naming: dg.JobDefinition, job: AssetJob) -> dg.SensorDefinition:
+    """Return the sensor that begins a generation once a click has named it."""
+
+    @dg.run_status_sensor(
+        name=face.named("launch"),
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        monitored_jobs=[naming],
+        request_job=job,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        minimum_interval_seconds=SENSOR_SECONDS,
+        description=f"Begins the generation that `{face.named('new_generation')}` named.",
+    )
+    def launch(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
+        generation = context.dagster_run.tags.get(GENERATION_TAG)
+        if generation is None:
+            return dg.SkipReason("the run named no generation")
+        return dg.RunRequest(run_key=generation, partition_key=generation)
+
+    return launch
+
+
+def restart_sensor(scan: Scan, *, face: Face, job: AssetJob) -> dg.SensorDefinition:
+    """Return the sensor that follows an expired generation by another attempt.
+
+    Only the newest generation counts, and only one that its own run certified: what the command
+    line began, the command line begins again.
+    """
+
+    @dg.sensor(
+        name=face.named("restart"),
+        job=job,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        minimum_interval_seconds=SENSOR_SECONDS,
+        required_resource_keys={face.resource},
+        description=f"Begins another attempt where the newest generation of `{scan.name}` expired.",
+    )
+    def restart(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        instance = context.instance
+        known = instance.get_dynamic_partitions(face.partitions.name or "")
+        newest = max(known, key=generation_order, default=None)
+        if newest is None or newest == context.cursor:
+            return dg.SkipReason("no generation since the last look")
+        stopped = _certified_stop(face, newest, instance=instance)
+        if stopped is None:
+            return dg.SkipReason(f"{newest} has no receipt yet")
+        if attempt_after(newest, stopped, scan=scan) is None:
+            context.update_cursor(newest)
+            return dg.SkipReason(f"{newest}: {stopped}; no attempt follows")
+        opened: ScanResource = getattr(context.resources, face.resource)
+        attempt = free_attempt(scan.name, newest, workspace=opened.workspace)
+        return dg.SensorResult(
+            run_requests=[dg.RunRequest(run_key=attempt, partition_key=attempt)],
+            dynamic_partitions_requests=[face.partitions.build_add_request([attempt])],
+            cursor=newest,
+        )
+
+    return restart
+
+
+def generation_schedule(schedule: Schedule, *, face: Face, job: AssetJob) -> dg.ScheduleDefinition:
+    """Return the schedule of a scan file: one generation a tick, named after the tick's time."""
+
+    @dg.schedule(
+        name=face.named("schedule"),
+        job=job,
+        cron_schedule=schedule.cron,
+        execution_timezone=schedule.timezone,
+        description=f"Begins a generation of `{face.scan}` when the scan file says so.",
+    )
+    def tick(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        generation = new_generation(context.scheduled_execution_time)
+        # A schedule cannot ask for partitions as a sensor can; adding one twice changes nothing.
+        add_generation(face, generation, instance=context.instance)
+        return dg.RunRequest(run_key=generation, partition_key=generation)
+
+    return tick
+
+
+def _certified_stop(face: Face, generation: str, *, instance: dg.DagsterInstance) -> str | None:
+    """Return why a walk stopped: `OUTSIDE` where its run found it certified, None for not yet."""
+    asked = dg.AssetRecordsFilter(asset_key=face.key("receipt"), asset_partitions=[generation])
+    found = instance.fetch_materializations(asked, limit=1).records
+    if not found:
+        return None
+    made = found[0].asset_materialization
+    if made is None or not made.metadata.get(CERTIFIED_HERE, dg.MetadataValue.bool(False)).value:
+        return OUTSIDE
+    return str(made.metadata[STOP_REASON].value)

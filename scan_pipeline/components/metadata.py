@@ -1,0 +1,116 @@
+"""What people see of a generation in Dagster: counts, sentences, tables and places."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import dagster as dg
+import pyarrow as pa
+
+from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.events import Event
+from scan_pipeline.store.receipts import StoredReceipt
+
+Metadata = dict[str, Any]
+
+RECEIPT_ID: Final = "scan_pipeline/receipt_id"
+STATEMENT: Final = "scan_pipeline/statement"
+COVERAGE_STATUS: Final = "scan_pipeline/coverage_status"
+CONCLUSION_SCOPE: Final = "scan_pipeline/conclusion_scope"
+STOP_REASON: Final = "scan_pipeline/stop_reason"
+CERTIFIED_HERE: Final = "scan_pipeline/certified_here"
+"""Whether the run that tells of a receipt is the one that issued it."""
+
+SHOWN_ROWS: Final = 100
+"""Rows of a table in metadata, at most: the tables of the lake hold all of them."""
+
+
+def table(rows: Iterable[Mapping[str, Any]]) -> dg.TableMetadataValue:
+    """Return rows as a table that the UI shows; nested values and nulls become text.
+
+    Args:
+        rows: with the same members each; none give an empty table.
+    """
+    shown = [
+        dg.TableRecord({name: _cell(value) for name, value in row.items()})
+        for row, _ in zip(rows, range(SHOWN_ROWS), strict=False)
+    ]
+    columns = [dg.TableColumn(name) for name in (shown[0].data if shown else {"": ""})]
+    return dg.MetadataValue.table(shown, schema=dg.TableSchema(columns=columns))
+
+
+def column_schema(schema: pa.Schema) -> dg.TableSchema:
+    """Return a table's columns as Dagster shows them; names with an underscore are ours."""
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                name=field.name,
+                type=str(field.type),
+                constraints=dg.TableColumnConstraints(nullable=field.nullable),
+            )
+            for field in schema
+        ]
+    )
+
+
+def pages_metadata(events: Sequence[Event]) -> Metadata:
+    """Return the figures of a closed walk."""
+    pages = [event for event in events if event.event == "page"]
+    close = events[-1].facts
+    return {
+        "dagster/row_count": len(events),
+        "pages": len(pages),
+        "records": sum(event.returned or 0 for event in pages),
+        "bytes": sum(event.body_bytes or 0 for event in pages),
+        "requests": sum(event.attempts or 0 for event in pages),
+        "refused_responses": sum(event.event == "refused" for event in events),
+        "traversal": close["traversal"],
+        STOP_REASON: close["stop_reason"],
+        "seconds": (events[-1].received_at - events[0].received_at).total_seconds(),
+        "chain": events[-1].chain.hex(),
+    }
+
+
+def receipt_facts(receipt: Receipt, receipt_id: str) -> Metadata:
+    """Return the few facts that travel with whatever rests on a receipt."""
+    return {
+        RECEIPT_ID: receipt_id,
+        STATEMENT: receipt.statement,
+        COVERAGE_STATUS: receipt.coverage_status,
+        CONCLUSION_SCOPE: receipt.conclusion_scope,
+    }
+
+
+def receipt_metadata(stored: StoredReceipt, *, workspace: Workspace) -> Metadata:
+    """Return a receipt as the UI shows it."""
+    receipt = stored.receipt
+    path = workspace.lake.receipt_path(receipt.scan, receipt.scan_generation)
+    value = dg.MetadataValue
+    return {
+        **receipt_facts(receipt, stored.receipt_id),
+        "statement": value.md(receipt.statement),
+        "accepted": receipt.accepted,
+        "dagster/row_count": receipt.records_observed,
+        "unique_ids": receipt.unique_ids_observed,
+        "records_expected": receipt.records_expected,
+        "duplicate_ids": receipt.duplicate_ids,
+        "conflicting_ids": receipt.conflicting_ids,
+        "nonconforming": receipt.extraction.nonconforming,
+        "pages": receipt.pages_observed,
+        "traversal": receipt.traversal,
+        STOP_REASON: receipt.stop_reason,
+        "missing_id_ranges": list(receipt.missing_id_ranges),
+        "reasons": value.md("\n".join(f"- {each}" for each in receipt.reasons) or "none"),
+        "expectations": table(each.__dict__ for each in receipt.expectations),
+        "findings": table(each.__dict__ for each in receipt.findings.first),
+        "assumptions": table(each.__dict__ for each in receipt.assumptions),
+        "merkle_root": receipt.merkle.root,
+        "restart_of": receipt.restart_of,
+        "receipt": value.path(path) if workspace.lake.is_local else value.url(path),
+    }
+
+
+def _cell(value: object) -> str | int | float | bool:
+    if isinstance(value, str | int | float | bool):
+        return value
+    return "" if value is None else str(value)

@@ -1,0 +1,40 @@
+"""When a generation is followed by another attempt from nothing, and what that one is called."""
+
+from typing import Final
+
+from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.vocabulary import StopReason
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.generations import next_attempt
+from scan_pipeline.store.receipts import generation_order
+
+EXPIRED: Final[tuple[StopReason, ...]] = ("snapshot_expired", "continuation_consumed")
+"""What ended because time or use took it away, so that a new beginning may go through."""
+
+
+def attempt_after(generation: str, stop_reason: str, *, scan: Scan) -> str | None:
+    """Return the name of the attempt that follows, None where none does.
+
+    Nothing of an expired generation is carried over, and at most `operation.restarts` follow the
+    first.
+    """
+    attempts = generation_order(generation)[1]
+    if stop_reason not in EXPIRED or attempts > scan.operation.restarts:
+        return None
+    return next_attempt(generation)
+
+
+def attempt_before(generation: str, *, scan: Scan, workspace: Workspace) -> str | None:
+    """Return the expired attempt that a generation follows, None where it begins anew.
+
+    Two generations of one second share a name too, hence the look at the receipt.
+    """
+    first, number = generation_order(generation)
+    if number == 1:
+        return None
+    before = first if number == 2 else f"{first}.{number - 1}"
+    receipts = workspace.receipts(scan.name)
+    if not receipts.has(before):
+        return None
+    stopped = receipts.read(before, trust=workspace.trust).receipt.stop_reason
+    return before if stopped in EXPIRED else None

@@ -1,0 +1,160 @@
+"""The component behind a scan file: `type: scan_pipeline.components.Scan`."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import dagster as dg
+from pydantic import BaseModel
+
+from scan_pipeline.components.assets import scan_assets
+from scan_pipeline.components.face import Face, FaceSettings, parse_settings
+from scan_pipeline.components.generations import (
+    generation_job,
+    generation_schedule,
+    launch_sensor,
+    new_generation_job,
+    restart_sensor,
+)
+from scan_pipeline.components.mirror import mirror_sensor
+from scan_pipeline.components.resource import ScanResource, project_workspace
+from scan_pipeline.core import contract
+from scan_pipeline.sources.catalogue import parse_scan
+from scan_pipeline.sources.scan_file import FACE, read_documents
+from scan_pipeline.stages.workspace import Workspace
+
+COMPONENT_FILES: Final = ("defs.yaml", "defs.yml", "component.yaml")
+"""Where Dagster finds a component's attributes (dagster 1.13, find_defs_or_component_yaml)."""
+
+
+class ScanAttributes(dg.Model):
+    """The attributes of a scan file as Dagster's tools list them; `parse_scan` reads them.
+
+    `dagster` alone is ours to read: key_prefix, group, owners and pool of the assets.
+    """
+
+    name: str
+    source: dict[str, Any]
+    contract: dict[str, Any]
+    operation: dict[str, Any] | None = None
+    record_schema: str | list[dict[str, Any]] | None = None
+    schedule: dict[str, Any] | None = None
+    description: str | None = None
+    dagster: dict[str, Any] | None = None
+
+
+class Scan(dg.Component):
+    """One scan: four assets a generation, their checks, and what begins a generation.
+
+    The attributes are the scan file's, the same that the command line runs. They are facts, so
+    nothing in them is a template: Dagster would make None of an unset `{{ env.X }}` and a number
+    of the text "100". Python modules beside the scan file are loaded with it, so that an analysis
+    can stand where its scan does.
+
+    Args:
+        scan: what is enumerated.
+        settings: what the project says of its place in Dagster.
+        workspace: opens the lake and keys it is worked on with; None for those of the project
+            around the scan file.
+    """
+
+    def __init__(
+        self,
+        scan: contract.Scan,
+        *,
+        settings: FaceSettings = FaceSettings(),  # noqa: B008  # a frozen value
+        workspace: Callable[[], Workspace] | None = None,
+    ) -> None:
+        self.scan, self.settings = scan, settings
+        self._workspace = workspace
+
+    @classmethod
+    def get_model_cls(cls) -> type[BaseModel]:
+        """Return what the attributes are shown and first checked by."""
+        return ScanAttributes
+
+    @classmethod
+    def get_spec(cls) -> dg.ComponentTypeSpec:
+        """Return what tools show of this component."""
+        return dg.ComponentTypeSpec(
+            description=inspect.getdoc(cls),
+            produces=["asset", "asset_check", "job", "schedule", "sensor", "resource"],
+        )
+
+    @classmethod
+    def load(cls, attributes: BaseModel | None, context: dg.ComponentLoadContext) -> "Scan":
+        """Read a scan file's attributes.
+
+        Raises:
+            ScanFileError: they are no scan; says all that is wrong, with the lines.
+            ContractError: the `dagster` block has unknown fields.
+        """
+        raw = {} if attributes is None else attributes.model_dump(exclude_unset=True)
+        settings = parse_settings(raw.pop(FACE, None))
+        return cls(_parsed(raw, folder=context.path), settings=settings)
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """Return the scan's definitions and those of the modules beside its file."""
+        workspace = self._workspace or project_workspace(context.project_root)
+        own = scan_definitions(self.scan, settings=self.settings, workspace=workspace)
+        beside = [
+            dg.load_definitions_from_module(context.load_defs_relative_python_module(path))
+            for path in _modules_beside(context.path)
+        ]
+        return dg.Definitions.merge(own, *beside)
+
+
+def scan_definitions(
+    scan: contract.Scan,
+    *,
+    settings: FaceSettings = FaceSettings(),  # noqa: B008  # a frozen value
+    workspace: Callable[[], Workspace],
+) -> dg.Definitions:
+    """Return everything that one scan is in Dagster.
+
+    The executor is the project's: nothing here binds one.
+
+    Args:
+        scan: what is enumerated.
+        settings: what the project says of its place.
+        workspace: opens the lake and keys it is worked on with.
+    """
+    face = Face(scan=scan.name, settings=settings)
+    job, naming = generation_job(face), new_generation_job(face)
+    schedules = (
+        [] if scan.schedule is None else [generation_schedule(scan.schedule, face=face, job=job)]
+    )
+    return dg.Definitions(
+        assets=scan_assets(scan, face=face),
+        jobs=[job, naming],
+        schedules=schedules,
+        sensors=[
+            launch_sensor(face, naming=naming, job=job),
+            restart_sensor(scan, face=face, job=job),
+            mirror_sensor(face, job=job),
+        ],
+        resources={face.resource: ScanResource(scan, face=face, workspace=workspace)},
+    )
+
+
+def _modules_beside(path: Path) -> list[Path]:
+    """Return the Python modules in the folder of a scan file; none for a scan made in Python."""
+    if not path.is_dir():
+        return []
+    return sorted(each for each in path.glob("*.py") if each.name != "__init__.py")
+
+
+def _parsed(raw: dict[str, Any], *, folder: Path) -> contract.Scan:
+    """Read the attributes from their file as every other reader does; else as they were given.
+
+    Dagster's own reading of the file takes YAML's surprises (`no`, a member named twice) as they
+    come, and knows nothing of lines.
+    """
+    files = (folder / name for name in COMPONENT_FILES)
+    for file in files:
+        if file.is_file():
+            for document in read_documents(file):
+                if document.name == raw.get("name"):
+                    return document.parse()
+    return parse_scan(raw)

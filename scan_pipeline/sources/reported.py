@@ -1,0 +1,55 @@
+"""What a source says of its collection beside the records of one page."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scan_pipeline.core.errors import ProtocolError
+from scan_pipeline.core.page import Reported
+from scan_pipeline.sources.envelope import ABSENT, value_at
+from scan_pipeline.sources.http_facts import HttpCountFacts, HttpFacts
+
+
+def reported(around: Any, headers: Mapping[str, str], facts: HttpFacts) -> Reported:
+    """Read count and pin of one page.
+
+    Raises:
+        ProtocolError: `reported_invalid`, one of them has the wrong type.
+    """
+    counted = None if facts.count is None else count_of(around, headers, facts.count)
+    pin = None if facts.snapshot is None else value_at(around, facts.snapshot.at)
+    if pin is ABSENT:
+        pin = None
+    if isinstance(pin, bool) or (pin is not None and not isinstance(pin, str | int)):
+        raise ProtocolError("reported_invalid", "the version at snapshot.at is not a text")
+    means = None if facts.count is None else facts.count.means
+    return Reported(
+        total=counted if means == "total" else None,
+        remaining=counted if means == "remaining" else None,
+        page=counted if means == "page" else None,
+        pin=None if pin is None else str(pin),
+    )
+
+
+def count_of(around: Any, headers: Mapping[str, str], facts: HttpCountFacts) -> int | None:
+    """Read a count, None where the page holds none.
+
+    Raises:
+        ProtocolError: `reported_invalid`, it is not a number of records.
+    """
+    if facts.header is not None:
+        text = headers.get(facts.header)
+        if text is None:
+            return None
+        if not text.isascii() or not text.strip().isdigit():
+            raise _not_a_number(f"header {facts.header}")
+        return int(text)
+    value = value_at(around, facts.at)
+    if value is ABSENT or value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise _not_a_number(".".join(facts.at))
+    return value
+
+
+def _not_a_number(where: str) -> ProtocolError:
+    return ProtocolError("reported_invalid", f"the count at {where} is not a number of records")

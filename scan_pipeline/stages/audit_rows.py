@@ -1,0 +1,125 @@
+"""An audit's looks at rows: records and bodies against their pages, the published table."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+from scan_pipeline.core.canonical import items_digest, leaf_hashes
+from scan_pipeline.core.errors import ConfigurationError, TamperedError
+from scan_pipeline.sources.source import Source
+from scan_pipeline.stages.audit_report import Checks
+from scan_pipeline.stages.publish import GENERATION, RECEIPT_ID
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.events import Event
+from scan_pipeline.store.generations import GenerationStore
+from scan_pipeline.store.receipts import StoredReceipt, generation_order
+from scan_pipeline.store.row_comparison import RowComparison
+from scan_pipeline.store.tables import Table, open_published
+
+
+def check_leaves(store: GenerationStore, events: Sequence[Event], checks: Checks) -> None:
+    """Hold the staged leaves against the items digest of each page.
+
+    Raises:
+        TamperedError: a page has other records than were admitted.
+    """
+    admitted = {event.page: event.items_digest for event in events if event.event == "page"}
+    seen = set[int]()
+    for page, leaves in _by_page(store.records(), store.generation):
+        if page in seen or items_digest(leaves) != admitted.get(page):
+            raise TamperedError("records", f"the records of page {page} are not its own")
+        seen.add(page)
+    empty = items_digest(())
+    for page, digest in admitted.items():
+        if page not in seen and digest != empty:
+            raise TamperedError("records", f"page {page} has no records; expected some")
+    checks.agree("records by page", f"as admitted on {len(admitted)} pages")
+
+
+def check_bodies(
+    store: GenerationStore, events: Sequence[Event], source: Source, checks: Checks
+) -> bool:
+    """Open every body and hold it against its digests; say whether that was possible.
+
+    Raises:
+        TamperedError: a body is not the one that was admitted.
+    """
+    admitted = {event.page: event for event in events if event.event == "page"}
+    seen = list[int]()
+    try:
+        for page, body in store.bodies():
+            event = admitted.get(page)
+            if event is None or sha256(body).digest() != event.body_digest:
+                raise TamperedError("pages", f"the body of page {page} is not the admitted one")
+            if items_digest(leaf_hashes(source.records(body))) != event.items_digest:
+                raise TamperedError("pages", f"the records of page {page} are not its own")
+            seen.append(page)
+    except ConfigurationError as error:
+        checks.leave("bodies", error, expected=f"{len(admitted)} bodies")
+        return False
+    finally:
+        source.close()
+    checks.compare("bodies", sorted(filter(None, admitted)), sorted(seen))
+    return True
+
+
+def check_published(stored: StoredReceipt, workspace: Workspace, checks: Checks) -> None:
+    """Hold the published table against the records, where it should hold this generation.
+
+    That is the newest accepted one. A break may leave an older one in its place, which the next
+    run mends; rows or a commit that no receipt names are a disagreement.
+    """
+    receipt = stored.receipt
+    scan, generation = receipt.scan, receipt.scan_generation
+    if not receipt.accepted or _accepted_after(generation, scan, workspace):
+        return
+    table = open_published(workspace.lake, scan)
+    if not table.exists():
+        checks.leave("published", "no table; the next run publishes", expected=stored.receipt_id)
+        return
+    told = table.latest_commit()
+    older = str(told.get(GENERATION))
+    if older != generation and workspace.receipts(scan).has(older):
+        checks.leave("published", f"{older}; the next run publishes", expected=generation)
+        return
+    checks.compare("published", stored.receipt_id, told.get(RECEIPT_ID))
+    checks.compare("published generations", (generation,), table.generations())
+    records = workspace.store(scan, generation).records()
+    checks.compare("published rows", "as staged", _rows(table, records, generation))
+
+
+def _accepted_after(generation: str, scan: str, workspace: Workspace) -> bool:
+    receipts = workspace.receipts(scan)
+    newer = [
+        each
+        for each in receipts.generations()
+        if generation_order(each) > generation_order(generation)
+    ]
+    return any(receipts.read(each, trust=workspace.trust).receipt.accepted for each in newer)
+
+
+def _rows(table: Table, records: Table, generation: str) -> str:
+    comparison, columns = None, list[str]()
+    for batch in table.batches(generation):
+        if comparison is None:
+            columns = batch.schema.names
+            comparison = RowComparison(records.batches(generation, columns=columns))
+        comparison.take(batch)
+    if comparison is None:
+        comparison = RowComparison(records.batches(generation))
+    return "as staged" if comparison.equal() else "other rows"
+
+
+def _by_page(records: Table, generation: str) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield each page's leaves in order of position; rows of a page stand together."""
+    page: int | None = None
+    leaves: list[bytes] = []
+    columns = ("_page", "_leaf_hash")
+    for batch in records.batches(generation, columns=columns):
+        for number, leaf in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):
+            if number != page:
+                if page is not None:
+                    yield page, leaves
+                page, leaves = number, []
+            leaves.append(leaf)
+    if page is not None:
+        yield page, leaves

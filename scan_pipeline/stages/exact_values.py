@@ -1,0 +1,153 @@
+"""A JSON value in a typed column: exactly itself, or refused."""
+
+import re
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from scan_pipeline.core.canonical import canonical_json
+
+EXACT_FLOAT: Final = 2.0**53
+"""Magnitude from which a double no longer holds every integer (IEEE 754 binary64)."""
+
+_DIGITS: Final = bytes(48 if chr(byte) in "0123456789." else 32 for byte in range(256))
+_MANY: Final = b"0" * 16
+_LONG_NUMBER: Final = re.compile(rb"[:,\[]\s*(-?(?=[\d.]{16})\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)")
+_EXPONENT: Final = re.compile(rb"[:,\[]\s*(-?[\d.]+[eE]-\d+)")
+
+
+class NotExactError(Exception):
+    """A value does not fit its column without changing."""
+
+
+def exact_value(value: Any, kind: pa.DataType) -> Any:
+    """Return a parsed value as a column of this type holds it.
+
+    Args:
+        value: not null; numbers are int or Decimal.
+        kind: the column's type.
+
+    Raises:
+        NotExactError: storing it would change it; says what was found.
+    """
+    if pa.types.is_list(kind) and isinstance(value, list):
+        return [None if each is None else exact_value(each, kind.value_type) for each in value]
+    if pa.types.is_struct(kind) and isinstance(value, dict):
+        unknown = set(value) - {kind.field(i).name for i in range(kind.num_fields)}
+        if unknown:
+            raise NotExactError(f"unknown members {sorted(unknown)}")
+        return {
+            name: None if each is None else exact_value(each, kind.field(name).type)
+            for name, each in value.items()
+        }
+    plain = _plain_value(value, kind)
+    try:
+        stored = pa.scalar(plain, type=kind).as_py()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError) as error:
+        raise NotExactError(f"a value that {kind} does not hold: {type(error).__name__}") from None
+    if pa.types.is_floating(kind) and not is_exact_double(value, stored):
+        raise NotExactError("a number that a double would round")
+    if pa.types.is_decimal(kind) and stored != plain:
+        raise NotExactError(f"a number with more digits than {kind}")
+    return stored
+
+
+def exact_text(value: Any) -> str:
+    """Return a parsed value as JSON text."""
+    return canonical_json(value).decode()
+
+
+def is_exact_double(value: int | Decimal, stored: float) -> bool:
+    """Say whether a double is the number, or the number is how that double is written shortest.
+
+    The second lets 0.1 pass, which no double is, and not 4503599627370497.53, of which a double
+    keeps no part of the fraction.
+    """
+    if stored in (float("inf"), float("-inf")):
+        return False
+    return Decimal(repr(stored)) == value or Decimal(stored) == value
+
+
+def doubles_are_exact(texts: bytes, table: pa.Table) -> bool:
+    """Say whether the doubles of a table, parsed from these texts, are sure to be exact.
+
+    Up to 15 significant digits a double gives every decimal back (IEEE 754 binary64, DBL_DIG of
+    C11, 5.2.4.2.2), so that only longer numbers and the smallest exponents have to be looked at:
+    in the texts, since the table no longer shows what was lost. False may also mean that a number
+    of another column looks like it.
+    """
+    values = [each for column in table.columns for each in _doubles(column)]
+    if not values:
+        return True
+    tiny = False
+    for each in values:
+        size = pc.call_function("abs", [each])
+        largest = pc.call_function("max", [size]).as_py()
+        if largest is not None and not largest < EXACT_FLOAT:
+            return False
+        smallest = pc.call_function("min", [size]).as_py()
+        tiny = tiny or (smallest is not None and smallest < 1e-290)
+    suspects: list[bytes] = []
+    if _MANY in texts.translate(_DIGITS):
+        suspects += [n for n in _LONG_NUMBER.findall(texts) if not n.removeprefix(b"-").isdigit()]
+    if tiny and (b"e-" in texts or b"E-" in texts):
+        suspects += _EXPONENT.findall(texts)
+    return all(
+        repr(float(each)) == each.decode() or is_exact_double(Decimal(each.decode()), float(each))
+        for each in suspects
+    )
+
+
+def _doubles(column: pa.ChunkedArray) -> list[pa.Array]:
+    """Return every array of doubles in a column, however deep."""
+    found: list[pa.Array] = []
+    todo = list(column.chunks)
+    while todo:
+        array = todo.pop()
+        if pa.types.is_floating(array.type):
+            found.append(array)
+        elif pa.types.is_list(array.type):
+            todo.append(array.values)
+        elif pa.types.is_struct(array.type):
+            todo += [array.field(i) for i in range(array.type.num_fields)]
+    return found
+
+
+def _plain_value(value: Any, kind: pa.DataType) -> Any:
+    """Return the Python value that Arrow takes without coercing, or raise NotExactError."""
+    found = {bool: "a boolean", str: "a text", dict: "an object", list: "a list"}.get(
+        type(value), "a number"
+    )
+    if pa.types.is_boolean(kind) and isinstance(value, bool):
+        return value
+    if pa.types.is_string(kind) and isinstance(value, str):
+        return value
+    if pa.types.is_integer(kind) and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    numeric = isinstance(value, int | Decimal) and not isinstance(value, bool)
+    if pa.types.is_floating(kind) and numeric:
+        return _double(value)
+    if pa.types.is_decimal(kind) and numeric:
+        return Decimal(value)
+    if isinstance(value, str) and (
+        pa.types.is_decimal(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    ):
+        return _read(value, kind)
+    raise NotExactError(found)
+
+
+def _double(value: int | Decimal) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise NotExactError("a number beyond every double") from None
+
+
+def _read(text: str, kind: pa.DataType) -> Any:
+    """Read a number or moment from a text, as Arrow's JSON reader and casts do."""
+    try:
+        return pc.cast(pa.scalar(text), kind).as_py()
+    except pa.ArrowInvalid:
+        raise NotExactError(f"a text that is no {kind}") from None

@@ -1,0 +1,104 @@
+"""The pages of a walk that broke off, read back as the walk admitted them."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+from scan_pipeline.core.canonical import items_digest, leaf_hashes
+from scan_pipeline.core.chain import cursor_digest, end_digest
+from scan_pipeline.core.errors import EvidenceError, TamperedError
+from scan_pipeline.core.page import Continuation, End, Next, Page, Position, Reported
+from scan_pipeline.sources.source import Source
+from scan_pipeline.store.events import Event, open_token
+from scan_pipeline.store.generations import GenerationStore
+from scan_pipeline.store.sealing import Sealer
+
+
+class StoredPages:
+    """Reads the admitted pages of one shard of one generation, bodies and tokens opened.
+
+    Args:
+        store: the generation's tables.
+        source: knows how to take a body apart; nothing is asked of it.
+        shard: shard of the walk.
+    """
+
+    def __init__(self, store: GenerationStore, *, source: Source, shard: int) -> None:
+        self._store, self._source, self._shard = store, source, shard
+
+    def pages(self, events: Sequence[Event]) -> Iterator[Page]:
+        """Yield the pages of these events, in order.
+
+        Raises:
+            TamperedError: a page is missing or moved, or its body, records, counts or end are not
+                those that its event was linked with.
+        """
+        sealer = self._store.sealer()
+        bodies = self._store.bodies()
+        for event in events:
+            number, body = next(bodies, (None, b""))
+            if number != event.page:
+                raise TamperedError(
+                    "pages", f"found the body of page {number}; expected that of page {event.page}"
+                )
+            yield self._page(event, body, sealer)
+
+    def position(self, event: Event) -> Position:
+        """Return what was asked for to get a page."""
+        return self._position(event, self._store.sealer())
+
+    def token_after(self, event: Event) -> str | None:
+        """Return the continuation that a page named, None where it named none."""
+        return self._token(event, self._store.sealer(), "cursor_out")
+
+    def _page(self, event: Event, body: bytes, sealer: Sealer) -> Page:
+        if sha256(body).digest() != event.body_digest:
+            raise TamperedError("pages", f"the body of page {event.page} is not the admitted one")
+        try:
+            leaves = leaf_hashes(self._source.records(body))
+        except EvidenceError as error:
+            raise TamperedError(
+                "pages", f"page {event.page} is no longer a page: {error}"
+            ) from error
+        facts = event.facts
+        counted = (event.returned, len(leaves), event.body_bytes)
+        expected = (facts["returned"], facts["returned"], len(body))
+        if items_digest(leaves) != event.items_digest or counted != expected:
+            raise TamperedError("pages", f"the records of page {event.page} are not its own")
+        return Page(
+            position=self._position(event, sealer),
+            fingerprint=bytes.fromhex(facts["fingerprint"]),
+            continuation=self._continuation(event, sealer),
+            body=body,
+            records=len(leaves),
+            leaf_hashes=leaves,
+            reported=Reported(
+                total=facts["total"],
+                remaining=facts["remaining"],
+                page=facts["page"],
+                pin=facts["pin"],
+            ),
+            attempts=event.attempts or 1,
+            requested_at=event.requested_at or event.received_at,
+            received_at=event.received_at,
+        )
+
+    def _position(self, event: Event, sealer: Sealer) -> Position:
+        return Position(token=self._token(event, sealer, "cursor_in"), pin=event.facts["sent_pin"])
+
+    def _continuation(self, event: Event, sealer: Sealer) -> Continuation:
+        token, signal = self._token(event, sealer, "cursor_out"), event.end_signal
+        if signal is not None and end_digest(signal) == event.cursor_out_digest:
+            return End(signal=signal)
+        if token is not None and cursor_digest(token) == event.cursor_out_digest:
+            return Next(token=token)
+        raise TamperedError("pages", f"what follows page {event.page} is not what was admitted")
+
+    def _token(self, event: Event, sealer: Sealer, column: str) -> str | None:
+        return open_token(
+            event,
+            scan=self._store.scan,
+            generation=self._store.generation,
+            shard=self._shard,
+            sealer=sealer,
+            column=column,
+        )

@@ -1,0 +1,199 @@
+"""8,742 customers in a real etcd, walked at one revision while it is written to and compacted."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from scan_pipeline.core.canonical import canonical_form
+from scan_pipeline.core.contract import Scan
+from scan_pipeline.simulator.population import population
+from scan_pipeline.sources.catalogue import parse_scan
+from scan_pipeline.stages.audit import Audit
+from scan_pipeline.stages.run import run_scan
+from scan_pipeline.stages.unlock import Collection
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.project import find_project
+from scan_pipeline_tests.real.etcd_server import EtcdServer, serving_etcd
+
+CUSTOMERS = 8_742
+
+FACTS: dict[str, Any] = {
+    "name": "customer_keys",
+    "source": {"protocol": "etcd", "prefix": "customers/", "limit": 1_000},
+    "contract": {
+        "key": ["key"],
+        "consistency": "snapshot",
+        "limits": {"over_count": 0.1, "seconds": 120},
+        "expect": {
+            "id_sequence": {
+                "field": "key",
+                "prefix": "customers/customer-",
+                "first": 1,
+                "last": "count",
+            }
+        },
+    },
+    "record_schema": [
+        {"name": "key", "type": "string", "nullable": False},
+        {"name": "value", "type": "string", "nullable": False},
+        *(
+            {"name": name, "type": "int64", "nullable": False}
+            for name in ("create_revision", "mod_revision", "version", "lease")
+        ),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def customers() -> Mapping[str, bytes]:
+    return {
+        f"customers/customer-{row.number}": row.raw for row in population("customers", CUSTOMERS)
+    }
+
+
+@pytest.fixture
+def etcd(tmp_path: Path, customers: Mapping[str, bytes]) -> Iterator[EtcdServer]:
+    """Every customer, between keys of other prefixes."""
+    with serving_etcd(tmp_path, environ=os.environ) as server:
+        server.put([(b"customers.", b"before"), (b"customers0", b"after"), (b"\xff\xfe", b"\x00")])
+        server.put((key.encode(), value) for key, value in customers.items())
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workspace:
+    project = find_project(lake=str(tmp_path / "lake"), cwd=tmp_path, environ={})
+    return Workspace(project, environ={})
+
+
+def scan_of(server: EtcdServer, **source: Any) -> Scan:
+    facts = json.loads(json.dumps(FACTS))
+    facts["source"] |= {"url": server.url, **source}
+    return parse_scan(facts)
+
+
+def once_after_page(number: int, does: Callable[[], None]) -> Callable[[Mapping[str, Any]], None]:
+    """Let something happen elsewhere, once, when so many pages were read."""
+    left = [does]
+
+    def progress(figures: Mapping[str, Any]) -> None:
+        if figures["pages"] == number and left:
+            left.pop()()
+
+    return progress
+
+
+def rows_of(scan: Scan, place: Workspace) -> pl.DataFrame:
+    return Collection(scan, workspace=place).latest().frame().collect()
+
+
+def test_every_customer_is_verified_at_one_revision(
+    etcd: EtcdServer, place: Workspace, customers: Mapping[str, bytes]
+) -> None:
+    scan, revision = scan_of(etcd), etcd.revision()
+
+    receipt = run_scan(scan, workspace=place).stored.receipt
+
+    assert (receipt.coverage_status, receipt.conclusion_scope, receipt.accepted) == (
+        "verified",
+        "all_records_in_snapshot",
+        True,
+    )
+    assert receipt.snapshot_id is not None
+    assert receipt.snapshot_id.partition("@")[0] == str(revision)
+    assert receipt.merkle.leaf_encoding == "canonical-json/v1"
+    assert (receipt.pages_observed, receipt.records_expected) == (9, CUSTOMERS)
+    assert {each.name: each.result for each in receipt.expectations} == {
+        "source_count": "met",
+        "id_sequence": "met",
+    }
+    assert receipt.query == {"url": etcd.url, "prefix": "customers/"}
+    rows = rows_of(scan, place)
+    assert dict(rows.select("key", "value").iter_rows()) == {
+        key: value.decode() for key, value in customers.items()
+    }
+    assert rows["version"].unique().to_list() == [1]
+    assert rows["mod_revision"].max() == revision
+    assert Audit(scan.name, receipt.scan_generation, workspace=place).run().agrees
+
+
+def test_writes_in_mid_walk_do_not_show(
+    etcd: EtcdServer, place: Workspace, customers: Mapping[str, bytes]
+) -> None:
+    """Insert before and behind the position, delete what is to come, change what was read."""
+
+    def elsewhere() -> None:
+        etcd.put(
+            [
+                (b"customers/customer-0", b"early"),
+                (b"customers/customer-99999", b"late"),
+                (b"customers/customer-1", b"changed"),
+                (b"customers/customer-999", b"changed"),
+            ]
+        )
+        etcd.delete(b"customers/customer-8742")
+
+    scan = scan_of(etcd)
+    receipt = run_scan(scan, workspace=place, progress=once_after_page(3, elsewhere)).stored.receipt
+
+    assert receipt.coverage_status == "verified"
+    rows = rows_of(scan, place)
+    assert dict(rows.select("key", "value").iter_rows()) == {
+        key: value.decode() for key, value in customers.items()
+    }
+
+
+def test_compaction_in_mid_walk_begins_a_generation_from_nothing(
+    etcd: EtcdServer, place: Workspace
+) -> None:
+    def elsewhere() -> None:
+        etcd.put([(b"customers/customer-8743", b"{}")])
+        etcd.compact()
+
+    scan = scan_of(etcd)
+    night = run_scan(scan, workspace=place, progress=once_after_page(3, elsewhere))
+
+    (expired,) = (stored.receipt for stored in night.earlier)
+    assert (expired.traversal, expired.stop_reason) == ("interrupted", "snapshot_expired")
+    assert (expired.coverage_status, expired.accepted) == ("unknown", False)
+    assert expired.records_observed == 3_000
+    receipt = night.stored.receipt
+    assert receipt.scan_generation == f"{expired.scan_generation}.2"
+    assert receipt.restart_of == expired.scan_generation
+    assert (receipt.coverage_status, receipt.unique_ids_observed) == ("verified", CUSTOMERS + 1)
+    assert receipt.snapshot_id != expired.snapshot_id
+
+
+def test_every_key_is_walked_without_a_prefix(etcd: EtcdServer, place: Workspace) -> None:
+    """Among them one that is no text, which base64 keeps apart."""
+    facts = json.loads(json.dumps(FACTS))
+    facts["source"] |= {"url": etcd.url, "prefix": "", "keys": "base64", "values": "base64"}
+    del facts["contract"]["expect"]
+    scan = parse_scan(facts)
+
+    receipt = run_scan(scan, workspace=place).stored.receipt
+
+    assert (receipt.coverage_status, receipt.unique_ids_observed) == ("verified", CUSTOMERS + 3)
+    assert "//4=" in rows_of(scan, place)["key"].to_list()
+
+
+def test_values_are_opened_as_json(
+    etcd: EtcdServer, place: Workspace, customers: Mapping[str, bytes]
+) -> None:
+    facts = json.loads(json.dumps(FACTS))
+    facts["source"] |= {"url": etcd.url, "values": "json"}
+    facts["record_schema"][1] = {"name": "value", "type": "json", "nullable": False}
+    scan = parse_scan(facts)
+
+    receipt = run_scan(scan, workspace=place).stored.receipt
+
+    assert (receipt.coverage_status, receipt.extraction.nonconforming) == ("verified", 0)
+    told = dict(rows_of(scan, place).select("key", "value").iter_rows())
+    assert told["customers/customer-7"] == (
+        canonical_form(customers["customers/customer-7"]).decode()
+    )
