@@ -24,8 +24,9 @@ from scan_pipeline.simulator.scenario import Scenario, registry_for
 from scan_pipeline.simulator.server import running
 from scan_pipeline.simulator.transport import SimulatorTransport
 from scan_pipeline.sources.catalogue import parse_scan
+from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.run import Night, run_scan
-from scan_pipeline.stages.unlock import LABELS, Collection
+from scan_pipeline.stages.unlock import LABELS
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.project import Project
 
@@ -306,6 +307,16 @@ def things() -> Callable[..., Scan]:
 def opens() -> type[Opens]:
     """What a generation opens, to compare with `Walked.opens`; nothing, unless told otherwise."""
     return Opens
+
+
+@pytest.fixture(scope="module")
+def shared_bench(
+    tmp_path_factory: pytest.TempPathFactory, shipped: Mapping[str, Any]
+) -> Iterator[Bench]:
+    """A bench for nights that the tests of a module only read."""
+    with ExitStack() as stack:
+        folder = tmp_path_factory.mktemp("shared")
+        yield Bench(folder=folder, stack=stack, shipped=shipped)
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 from scan_pipeline.cli.account import words
 from scan_pipeline.cli.output import answer, print_facts, print_table
-from scan_pipeline.cli.scan_lookup import shipped_scan
 from scan_pipeline.core.claims import Claim
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.core.value import record
 from scan_pipeline.defs.analyses import ANALYSES
+from scan_pipeline.stages.scan_lookup import shipped_scan
 from scan_pipeline.stages.unlock import unlock
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.receipts import StoredReceipt

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from scan_pipeline.store.project import Project
 
-HOME_SETTINGS: Final = b"telemetry:\n  enabled: false\n"
-"""What a fresh home is begun with; one that is there stays as it is."""
-
 SHIPPED_DEFINITIONS: Final = "scan_pipeline.definitions"
 
 
@@ -138,11 +135,10 @@ class _Generations:
 
 def places(project: "Project") -> dict[str, str]:
     """Return the variables by which another process finds the same places; make the home."""
-    from scan_pipeline.store.project import VARIABLES, create_once
+    from scan_pipeline.components.home import prepare_home
+    from scan_pipeline.store.project import VARIABLES
 
-    home = project.dagster_home
-    home.mkdir(parents=True, exist_ok=True)
-    create_once(home / "dagster.yaml", data=HOME_SETTINGS, mode=0o644)
+    prepare_home(project.dagster_home)
     return {variable: str(getattr(project, name)) for name, variable in VARIABLES.items()}
 
 
@@ -157,7 +153,7 @@ def code_location(settings: Settings) -> tuple[Path, list[str]]:
 
 
 def _module(settings: Settings) -> str:
-    from scan_pipeline.cli.scan_lookup import dg_project
+    from scan_pipeline.stages.scan_lookup import dg_project
 
     table = dg_project(settings.folder)
     if table is None:

@@ -14,7 +14,6 @@ from scan_pipeline.cli.account import words
 from scan_pipeline.cli.analysis import Outcome, analyse
 from scan_pipeline.cli.explanation import Explanation, explain
 from scan_pipeline.cli.output import answer, print_table
-from scan_pipeline.cli.scan_lookup import shipped_scan
 from scan_pipeline.core.contract import Expectations, HighWaterMarkFacts, IdSequence, Scan
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.value import record
@@ -26,6 +25,7 @@ from scan_pipeline.simulator.transport import SimulatorTransport
 from scan_pipeline.sources.end_signals import EndSignal
 from scan_pipeline.sources.page_token import PageTokenSource
 from scan_pipeline.stages.run import run_scan
+from scan_pipeline.stages.scan_lookup import shipped_scan
 from scan_pipeline.stages.workspace import SAMPLE_TOKEN, Workspace
 from scan_pipeline.store.project import Project
 

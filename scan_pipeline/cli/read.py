@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from scan_pipeline.core.receipt import Receipt
-    from scan_pipeline.stages.unlock import Collection
+    from scan_pipeline.stages.reading import Collection
 
 Wish = Literal["verified", "corroborated"]
 
@@ -57,7 +57,7 @@ def read(
     Exit 1, with the reason, where no receipt opens as much as was asked for.
     """
     from scan_pipeline.cli.records import write_records
-    from scan_pipeline.stages.unlock import Collection
+    from scan_pipeline.stages.reading import Collection
 
     if at_least is not None and accept is not None:
         raise click.UsageError("--at-least reads the whole, --accept a part: give one of them")
@@ -88,7 +88,7 @@ def read(
 def _standing(collection: "Collection", receipt: "Receipt", wish: Wish) -> str:
     """Say how old the data is, and what became of newer generations."""
     from scan_pipeline.core.errors import GateClosedError
-    from scan_pipeline.stages.unlock import observed_at
+    from scan_pipeline.stages.reading import observed_at
 
     try:
         standing = collection.standing(at_least=wish)

@@ -59,6 +59,8 @@ def run(settings: Settings, *, scan: str, as_json: bool) -> ExitCode:
 def _say_earlier(night: "Night") -> None:
     for each in night.closed:
         say(f"closed what an earlier run left open: {each.receipt.statement}")
+    for each in night.left:
+        say(f"{each.generation} is open and cannot be certified: {each.reason}")
     for each in night.earlier:
         say(f"began again after {each.receipt.stop_reason}: {each.receipt.statement}")
 
@@ -69,4 +71,5 @@ def _as_json(night: "Night") -> dict[str, Any]:
         "accepted": night.stored.receipt.accepted,
         "earlier_receipt_ids": [each.receipt_id for each in night.earlier],
         "closed_receipt_ids": [each.receipt_id for each in night.closed],
+        "left_open": [dict(each.__dict__) for each in night.left],
     }

@@ -46,7 +46,7 @@ class Settings:
         Raises:
             ContractError: there is none, or its file does not parse.
         """
-        from scan_pipeline.cli.scan_lookup import find_scan
+        from scan_pipeline.stages.scan_lookup import find_scan
 
         return find_scan(named, folder=self.folder).parse()
 
@@ -57,10 +57,11 @@ class Settings:
             ContractError: neither a name nor a readable file.
         """
         from scan_pipeline.store.lake import check_name
+        from scan_pipeline.store.project import is_file
 
         if not is_file(named):
             return check_name(named)
-        from scan_pipeline.cli.scan_lookup import scan_name
+        from scan_pipeline.stages.scan_lookup import scan_name
 
         return scan_name(Path(named))
 
@@ -83,11 +84,6 @@ class Settings:
         project, receipts = self.project(), self.receipts(named)
         chosen = generation or newest(receipts, self.name(named))
         return receipts.read(chosen, trust=Trust.load(project.trust, lake=project.lake))
-
-
-def is_file(named: str) -> bool:
-    """Say whether what was typed means a file rather than a name."""
-    return "/" in named or Path(named).suffix in (".yaml", ".yml")
 
 
 def newest(receipts: "ReceiptStore", scan: str) -> str:

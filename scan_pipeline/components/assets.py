@@ -70,7 +70,8 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
         with refusals():
             pipeline = opened.pipeline(context.partition_key)
             events = _walk(context, opened, pipeline)
-            faults = ledger_faults(read_ledger(pipeline.store.pages(), pipeline.generation))
+            store = pipeline.store
+            faults = ledger_faults(read_ledger(store.pages(), store.evidence))
         return dg.MaterializeResult(
             metadata=pages_metadata(events), check_results=pages_checks(events, faults)
         )

@@ -19,8 +19,10 @@ from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.restarts import attempt_after
 from scan_pipeline.components.settling import refusals
 from scan_pipeline.core.contract import Scan, Schedule
+from scan_pipeline.core.errors import ContractError
 from scan_pipeline.stages.naming import free_attempt, free_generation
 from scan_pipeline.store.generations import new_generation, next_attempt
+from scan_pipeline.store.lake import check_generation
 from scan_pipeline.store.receipts import generation_order
 
 AssetJob: TypeAlias = Any
@@ -117,7 +119,9 @@ def restart_sensor(scan: Scan, *, face: Face, job: AssetJob) -> dg.SensorDefinit
     def restart(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         instance = context.instance
         known = instance.get_dynamic_partitions(face.partitions.name or "")
-        newest = max(known, key=generation_order, default=None)
+        # People may add partitions by hand, and call them anything.
+        named = [each for each in known if is_generation(each)]
+        newest = max(named, key=generation_order, default=None)
         if newest is None or newest == context.cursor:
             return dg.SkipReason("no generation since the last look")
         stopped = _certified_stop(face, newest, instance=instance)
@@ -154,6 +158,14 @@ def generation_schedule(schedule: Schedule, *, face: Face, job: AssetJob) -> dg.
         return dg.RunRequest(run_key=generation, partition_key=generation)
 
     return tick
+
+
+def is_generation(name: str) -> bool:
+    """Say whether a partition has the name of a generation."""
+    try:
+        return bool(check_generation(name))
+    except ContractError:
+        return False
 
 
 def _certified_stop(face: Face, generation: str, *, instance: dg.DagsterInstance) -> str | None:

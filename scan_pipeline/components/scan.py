@@ -95,14 +95,19 @@ class Scan(dg.Component):
         return cls(_parsed(raw, folder=context.path), settings=settings)
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
-        """Return the scan's definitions and those of the modules beside its file."""
+        """Return the scan's definitions, and assets and checks of the modules beside its file."""
         workspace = self._workspace or project_workspace(context.project_root)
         own = scan_definitions(self.scan, settings=self.settings, workspace=workspace)
         beside = [
-            dg.load_definitions_from_module(context.load_defs_relative_python_module(path))
-            for path in _modules_beside(context.path)
+            context.load_defs_relative_python_module(path) for path in _modules_beside(context.path)
         ]
-        return dg.Definitions.merge(own, *beside)
+        return dg.Definitions.merge(
+            own,
+            dg.Definitions(
+                assets=dg.load_assets_from_modules(beside),
+                asset_checks=dg.load_asset_checks_from_modules(beside),
+            ),
+        )
 
 
 def scan_definitions(

@@ -20,6 +20,9 @@ INTERRUPTIONS: Final[tuple[type[BaseException], ...]] = (
 
 PARTITION_TAG: Final = "dagster/partition"
 
+ALL_ASSETS: Final = "__ASSET_JOB"
+"""The job behind a run of assets that are chosen by name (dagster 1.13)."""
+
 _UNFINISHED: Final = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
@@ -124,9 +127,16 @@ def settle_older(
 
 
 def is_held(face: Face, generation: str, *, instance: dg.DagsterInstance) -> bool:
-    """Say whether an unfinished run works on a generation of this scan."""
+    """Say whether an unfinished run works on a generation of this scan.
+
+    Scans that begin by the same clock share the names of their generations, hence the look at
+    what a run has selected; a run of a whole job has selected nothing by name.
+    """
     runs = instance.get_runs(
         filters=dg.RunsFilter(tags={PARTITION_TAG: generation}, statuses=_UNFINISHED)
     )
-    stages = {*face.keys}
-    return any(stages & {*(run.asset_selection or stages)} for run in runs)
+    stages, jobs = {*face.keys}, {face.named("generation"), ALL_ASSETS}
+    return any(
+        run.job_name in jobs if run.asset_selection is None else stages & run.asset_selection
+        for run in runs
+    )

@@ -8,12 +8,14 @@ digest decides whether two generations are comparable.
 
 from abc import ABC
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import Field as DataclassField
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
-from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from scan_pipeline.core.canonical import digest_of
-from scan_pipeline.core.value import record
+from scan_pipeline.core.value import adapter, record
 from scan_pipeline.core.vocabulary import (
     WHOLE_COLLECTION,
     Basis,
@@ -308,7 +310,7 @@ class ContractDigests:
 
 def source_json(source: SourceFacts) -> dict[str, Any]:
     """Return a source's facts as JSON; secrets are references and stay references."""
-    return TypeAdapter(type(source)).dump_python(source, mode="json", by_alias=True)
+    return adapter(type(source)).dump_python(source, mode="json", by_alias=True)
 
 
 def scan_json(scan: Scan) -> dict[str, Any]:
@@ -317,36 +319,57 @@ def scan_json(scan: Scan) -> dict[str, Any]:
         "name": scan.name,
         "description": scan.description,
         "source": source_json(scan.source),
-        "contract": TypeAdapter(Contract).dump_python(scan.contract, mode="json"),
-        "operation": TypeAdapter(Operation).dump_python(scan.operation, mode="json"),
-        "record_schema": TypeAdapter(RecordSchema).dump_python(scan.record_schema, mode="json"),
-        "schedule": TypeAdapter(Schedule | None).dump_python(scan.schedule, mode="json"),
+        "contract": adapter(Contract).dump_python(scan.contract, mode="json"),
+        "operation": adapter(Operation).dump_python(scan.operation, mode="json"),
+        "record_schema": adapter(RecordSchema).dump_python(scan.record_schema, mode="json"),
+        "schedule": adapter(Schedule | None).dump_python(scan.schedule, mode="json"),
     }
 
 
 def scope_facts(scan: Scan) -> dict[str, Any]:
     """Return the scope block: which population is enumerated, and how its end is told."""
-    facts = source_json(scan.source)
+    facts = stated(scan.source)
     scope = {name: value for name, value in facts.items() if name not in scan.source.OPERATION}
     return {"source": scope, "mode": scan.contract.mode}
 
 
 def judgement_facts(scan: Scan, *, schema_fingerprint: str) -> dict[str, Any]:
     """Return the judgement block; the schema counts by its content, not by its name."""
-    facts = TypeAdapter(Contract).dump_python(scan.contract, mode="json")
+    facts = stated(scan.contract)
     kept = {name: value for name, value in facts.items() if name not in ("limits", "mode")}
     return {**kept, "record_schema": schema_fingerprint}
 
 
 def operation_facts(scan: Scan) -> dict[str, Any]:
     """Return the operation block: limits, page size, retries, schedule."""
-    facts = source_json(scan.source)
+    facts = stated(scan.source)
     return {
         "source": {name: facts[name] for name in scan.source.OPERATION if name in facts},
-        "limits": TypeAdapter(Limits).dump_python(scan.contract.limits, mode="json"),
-        "operation": TypeAdapter(Operation).dump_python(scan.operation, mode="json"),
-        "schedule": TypeAdapter(Schedule | None).dump_python(scan.schedule, mode="json"),
+        "limits": stated(scan.contract.limits),
+        "operation": stated(scan.operation),
+        "schedule": stated(scan.schedule),
     }
+
+
+def stated(value: Any) -> Any:
+    """Return what a value says beyond its defaults, as plain JSON values.
+
+    A field that a later version adds, and that a contract leaves alone, must not change the
+    contract's digests.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        said = {each.name: getattr(value, each.name) for each in fields(value)}
+        silent = {each.name: _default(each) for each in fields(value)}
+        return {name: stated(kept) for name, kept in said.items() if kept != silent[name]}
+    if isinstance(value, Mapping):
+        return {str(name): stated(kept) for name, kept in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, tuple):
+        return [stated(each) for each in cast("tuple[Any, ...]", value)]
+    return value
+
+
+def _default(each: DataclassField[Any]) -> Any:
+    return each.default_factory() if each.default_factory is not MISSING else each.default
 
 
 def scope_digest(scan: Scan) -> str:

@@ -5,6 +5,7 @@ generation is worth.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from scan_pipeline.core.contract import Scan, accept_level, whole_scope
@@ -128,16 +129,30 @@ def satisfies(
     return scope == wish_scope or SCOPE_RANK[scope] > SCOPE_RANK[wish_scope]
 
 
-def judge(scan: Scan, walk: WalkEvidence, figures: Reconciliation) -> Judgement:
+def judge(
+    scan: Scan,
+    walk: WalkEvidence,
+    figures: Reconciliation,
+    *,
+    staged: Sequence[Finding] = (),
+) -> Judgement:
     """Judge one generation.
 
     `verified` needs all of: the walk finished by the declared end signal; its consistency held
     throughout; the chain is intact; no finding weighs `error` or `warning`; every expectation
     that was declared was met by unique keys; and at least one denominator that is not the end
     signal itself.
+
+    Args:
+        scan: the scan.
+        walk: the events summed up.
+        figures: the reconciliation.
+        staged: findings of the records stage. Its errors are in the figures already; its warnings
+            (a list cut inside a record) keep a generation from being verified.
     """
     added = tuple(_judged_findings(scan, walk, figures))
-    findings = (*walk.findings, *figures.findings, *added)
+    inside = tuple(each for each in staged if each.severity == "warning")
+    findings = (*walk.findings, *inside, *figures.findings, *added)
     errors = [each for each in findings if each.severity == "error"]
     doubts = [each for each in findings if each.severity == "warning"]
     finished = walk.traversal == "finished"
@@ -154,6 +169,7 @@ def judge(scan: Scan, walk: WalkEvidence, figures: Reconciliation) -> Judgement:
     else:
         reasons += [why_not] if why_not else []
         reasons += [] if ended else ["no declared end signal was seen"]
+        reasons += [f"limits were hit: {', '.join(walk.limits_hit)}"] if walk.limits_hit else []
     if missed and not errors:
         reasons.append(f"expected by the contract and missed: {', '.join(missed)}")
     if finished and left:

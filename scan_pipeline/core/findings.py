@@ -79,8 +79,8 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
         ),
         "reported_invalid": _kind(
             "error",
-            "a count or pin that the source reports has the wrong type",
-            "correct count.at or snapshot.at after the source's documentation",
+            "a count, pin or bound that the source reports has the wrong type",
+            "correct count, snapshot or high_water_mark after the source's documentation",
         ),
         "snapshot_changed": _kind(
             "error", "a page came from another version of the collection", _NEW_GENERATION
@@ -126,6 +126,11 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
         ),
         "request_rejected": _kind(
             "error", "the source rejected a request", "read the status; correct the scan file"
+        ),
+        "tool_error": _kind(
+            "error",
+            "the tool answered a call with an error of its own",
+            "say under errors what it means, after the tool's documentation",
         ),
         "destination_refused": _kind(
             "error",

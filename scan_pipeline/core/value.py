@@ -1,7 +1,10 @@
 """The one way to declare a value."""
 
 from dataclasses import dataclass
-from typing import TypeVar, dataclass_transform
+from functools import cache
+from typing import Any, TypeVar, dataclass_transform
+
+from pydantic import TypeAdapter
 
 T = TypeVar("T")
 
@@ -15,3 +18,9 @@ def record(cls: type[T]) -> type[T]:
     value = dataclass(frozen=True, kw_only=True)(cls)
     value.__pydantic_config__ = PARSED_STRICTLY  # type: ignore[attr-defined]  # pydantic's own hook
     return value
+
+
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return what parses and writes a type; kept, since making one takes tens of milliseconds."""
+    return TypeAdapter(kind)

@@ -5,7 +5,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -13,6 +13,8 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from scan_pipeline.simulator.app import DISCONNECT, create_app
 from scan_pipeline.simulator.registry import Registry
+
+Lifespan: TypeAlias = Literal["on", "off"]
 
 STOP_WITHIN_S = 5
 """How long a server is given to finish what it is sending when it is told to stop."""
@@ -33,9 +35,29 @@ def serve(
         port: port to listen on; 0 for any free one.
         announce: is told the base URL as soon as connections are accepted.
     """
+    serve_app(create_app(registry), host=host, port=port, announce=announce)
+
+
+def serve_app(
+    app: ASGIApp,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    announce: Callable[[str], None] = lambda _: None,
+    lifespan: Lifespan = "off",
+) -> None:
+    """Serve any application; as `serve`.
+
+    Args:
+        app: what answers.
+        host: address to listen on.
+        port: port to listen on; 0 for any free one.
+        announce: is told the base URL as soon as connections are accepted.
+        lifespan: whether the application wants to be told of start and end.
+    """
     with _listening(host, port) as listener:
         announce(_base_url(listener))
-        _server(registry).run(sockets=[listener])
+        _server(app, lifespan).run(sockets=[listener])
 
 
 @contextmanager
@@ -45,8 +67,17 @@ def running(registry: Registry, *, host: str = "127.0.0.1", port: int = 0) -> It
     Yields:
         The base URL, e.g. `http://127.0.0.1:40123`.
     """
+    with running_app(create_app(registry), host=host, port=port) as base_url:
+        yield base_url
+
+
+@contextmanager
+def running_app(
+    app: ASGIApp, *, host: str = "127.0.0.1", port: int = 0, lifespan: Lifespan = "off"
+) -> Iterator[str]:
+    """Serve any application; as `running`."""
     with _listening(host, port) as listener:
-        server = _server(registry)
+        server = _server(app, lifespan)
         # A daemon: should the block never be left, the interpreter still ends.
         thread = threading.Thread(
             target=server.run, kwargs={"sockets": [listener]}, name="registry", daemon=True
@@ -74,14 +105,14 @@ def _base_url(listener: socket.socket) -> str:
     return f"http://{host}:{port}"
 
 
-def _server(registry: Registry) -> uvicorn.Server:
+def _server(app: ASGIApp, lifespan: Lifespan) -> uvicorn.Server:
     transports: dict[tuple[str, int], asyncio.Transport] = {}
     config = uvicorn.Config(
-        _breakable(create_app(registry), transports),
+        _breakable(app, transports),
         http=_protocol(transports),
         loop="asyncio",
         ws="none",
-        lifespan="off",
+        lifespan=lifespan,
         log_config=None,
         log_level="critical",
         access_log=False,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from scan_pipeline.core.contract import (
     Contract,
@@ -16,9 +16,10 @@ from scan_pipeline.core.contract import (
     source_json,
 )
 from scan_pipeline.core.errors import ConfigurationError, ContractError, ScanPipelineError
-from scan_pipeline.core.value import record
+from scan_pipeline.core.value import adapter, record
 from scan_pipeline.sources.addresses import origin_of, shown
 from scan_pipeline.sources.protocols import protocol
+from scan_pipeline.sources.provider_facts import PROVIDER, with_provider
 from scan_pipeline.sources.source import Source
 from scan_pipeline.sources.surroundings import Surroundings
 
@@ -99,6 +100,12 @@ def _parse_source(source: Any, problems: list[Problem]) -> SourceFacts | None:
         problems.append(Problem(at=("source",), message="missing; expected the source's facts"))
         return None
     try:
+        source, conflicts = with_provider(source)
+    except ContractError as error:
+        problems.append(Problem(at=("source", PROVIDER), message=str(error)))
+        return None
+    problems += [Problem(at=("source", *each.at), message=each.message) for each in conflicts]
+    try:
         found = protocol(str(source.get("protocol")))
     except ContractError as error:
         problems.append(Problem(at=("source", "protocol"), message=str(error)))
@@ -108,7 +115,7 @@ def _parse_source(source: Any, problems: list[Problem]) -> SourceFacts | None:
 
 def _parse(kind: type[Any], raw: Any, at: tuple[str, ...], problems: list[Problem]) -> Any:
     try:
-        return TypeAdapter(kind).validate_json(json.dumps(raw))
+        return adapter(kind).validate_json(json.dumps(raw))
     except ValidationError as error:
         problems += [
             Problem(at=(*at, *each["loc"]), message=_told(each["msg"], _shown(each), each["type"]))
@@ -187,7 +194,7 @@ def _columns_meant(source: SourceFacts, contract: Contract) -> Iterator[tuple[st
 
 
 def _wrong_addresses(source: SourceFacts) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield each address that is none, shows a secret, or lies where our credentials must not go."""
+    """Yield each address that is none, shows a secret, or lies where credentials must not go."""
     facts = source_json(source)
     if "url" not in facts:
         return

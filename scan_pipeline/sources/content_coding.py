@@ -45,16 +45,18 @@ def members(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """
     decoder = None
     for piece in pieces:
-        left = piece
-        while left:
+        left, full = piece, False
+        while left or full:
             if decoder is None or decoder.eof:
                 decoder = zlib.decompressobj(_GZIP)
             try:
-                yield decoder.decompress(left, CHUNK)
+                out = decoder.decompress(left, CHUNK)
             except zlib.error as error:
                 raise ProtocolError(
                     "body_unparsable", f"the gzip body does not decode: {error}"
                 ) from error
+            yield out
             left = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
+            full = len(out) == CHUNK and not decoder.eof  # more may wait inside the decoder
     if decoder is not None and not decoder.eof:
         raise ProtocolError("body_unparsable", "the gzip body ends in the middle; expected its end")

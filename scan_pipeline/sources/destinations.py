@@ -1,8 +1,8 @@
 """Where the requests of one source may go, and with which of them its credentials do.
 
-A link, a redirect or a record may name any address. What lies inside our own network answers to us
-and not to whoever named it (RFC 1918, RFC 3927, RFC 4193, RFC 6890, read 2026-11-30), so that such a
-target is refused even where the contract names its origin, unless the source is of the same kind.
+A link or a redirect may name any address. What lies inside our own network answers to us and not to
+whoever named it (RFC 1918, RFC 3927, RFC 4193, RFC 6890, read 2026-11-30), so that such a target is
+refused even where the contract names its origin, unless the source is of the same kind.
 """
 
 import socket
@@ -90,7 +90,7 @@ def _literal(host: str) -> tuple[str, ...]:
 
 
 def _kind(address: str) -> str | None:
-    """Return what keeps an address from being one of the public network, None where nothing does."""
+    """Return what an address is where it is none of the public network, else None."""
     found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
     if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
         found = found.ipv4_mapped

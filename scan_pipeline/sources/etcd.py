@@ -21,11 +21,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Final, Literal
 
-from scan_pipeline.core.canonical import (
-    canonical_json,
-    digest_of,
-    leaf_hashes,
-)
+from scan_pipeline.core.canonical import canonical_json, digest_of, leaf_hashes
 from scan_pipeline.core.contract import CountFacts, PositiveInt, SnapshotFacts, SourceFacts
 from scan_pipeline.core.errors import ContractError, ProtocolError
 from scan_pipeline.core.page import (
@@ -43,13 +39,7 @@ from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.envelope import parse_body
-from scan_pipeline.sources.etcd_pairs import (
-    Encoding,
-    bytes_at,
-    in_base64,
-    pair_record,
-    whole_at,
-)
+from scan_pipeline.sources.etcd_pairs import Encoding, bytes_at, in_base64, pair_record, whole_at
 from scan_pipeline.sources.protocols import Protocol
 from scan_pipeline.sources.responses import Answer, BodyMatch, ResponseClass
 from scan_pipeline.sources.source import RefusedCallback, Source
@@ -288,11 +278,9 @@ def _continuation(around: Any, *, returned: int, count: int) -> Continuation:
             "end_signals_disagree",
             f"count says that {count} keys remain, {returned} came, and more is {more}",
         )
-    return (
-        Next(token=in_base64(bytes_at(around["kvs"][-1], "key") + b"\0"))
-        if more
-        else End(signal="false")
-    )
+    if more:
+        return Next(token=in_base64(bytes_at(around["kvs"][-1], "key") + b"\0"))
+    return End(signal="false")
 
 
 def _newest(around: Any) -> str:

@@ -1,5 +1,6 @@
 """What every source behind HTTP and JSON declares, whatever its protocol."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import ClassVar, Literal
@@ -16,7 +17,9 @@ from scan_pipeline.core.contract import (
 )
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
+from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.auth import Auth
+from scan_pipeline.sources.record_formats import RecordFormat
 from scan_pipeline.sources.responses import BodyMatch, ResponseClass
 
 Place = Literal["query", "body", "header"]
@@ -97,7 +100,12 @@ class HttpFacts(SourceFacts):
         headers: headers without secrets, sent with every request.
         auth: how to prove who we are; secrets are references.
         send_in: where page size, pin, bound and continuation travel.
-        records_at: where the records lie.
+        projection: parameter that names which fields of the answer come back; where it is sent, it
+            must name all that the walk reads.
+        records_format: what a body is; where it is not `json`, it is records and nothing else.
+        records_at: where the records lie; `$` where the body is the records.
+        records_omitted_when_empty: whether an answer without the list is an empty page, as the JSON
+            mapping of protocol buffers has it; otherwise it is no page.
         record_field: for records that are bare texts or numbers, the field they are kept as.
         page_size: how many to ask for.
         identity: where the source says who we are.
@@ -117,7 +125,10 @@ class HttpFacts(SourceFacts):
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     auth: Auth | None = None
     send_in: Literal["query", "body"] = "query"
+    projection: str | None = None
+    records_format: RecordFormat = "json"
     records_at: FieldPath
+    records_omitted_when_empty: bool = False
     record_field: str | None = None
     count: HttpCountFacts | None = None
     high_water_mark: HighWaterMarkFacts | None = None
@@ -132,6 +143,36 @@ class HttpFacts(SourceFacts):
     def __post_init__(self) -> None:
         if self.method == "GET" and (self.body is not None or self.send_in == "body"):
             raise ContractError("a request with a body needs method: POST")
+
+    @property
+    def leaf_encoding(self) -> LeafEncoding:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Return what a leaf hashes; rows of CSV have no bytes of their own."""
+        return "canonical-json/v1" if self.records_format == "csv" else "raw/v1"
+
+    def check_reads(self, *paths: FieldPath | None) -> None:
+        """Refuse facts about fields of the answer that it cannot show.
+
+        Args:
+            paths: where the protocol reads, beside records, count and pin; None for nowhere.
+
+        Raises:
+            ContractError: a projection does not name one of them, or the body has no fields.
+        """
+        own = (self.records_at, self.count and self.count.at, self.snapshot and self.snapshot.at)
+        read = {path[0] for path in (*own, *paths) if path}
+        if self.records_format != "json" and read:
+            raise ContractError(
+                f"a body of {self.records_format} is records and nothing else; expected "
+                f"records_at: $ and no field of it, found {', '.join(sorted(read))}"
+            )
+        if self.projection is None or self.projection not in self.params:
+            return
+        hidden = sorted(read - set(re.findall(r"[\w@.-]+", self.params[self.projection])))
+        if hidden:
+            raise ContractError(
+                f"params.{self.projection} lets only some fields of the answer come back, and not "
+                f"{', '.join(hidden)}; expected it to name all that the walk reads"
+            )
 
     @property
     def tool(self) -> str:

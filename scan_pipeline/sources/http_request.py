@@ -39,10 +39,9 @@ class FrozenRequest:
         headers = dict(facts.headers) | _texts(added, "header")
         if facts.method == "GET":
             return Call(url=facts.url, params=tuple(params.items()), headers=tuple(headers.items()))
-        body: Any = facts.body or {}
+        body: Mapping[str, Any] = facts.body or {}
         for each in added:
-            if each.place == "body":
-                body = _placed(body, tuple(each.name.split(".")), each.value)
+            body = _placed(body, each) if each.place == "body" else body
         if not any(name.lower() == "content-type" for name in headers):
             headers["content-type"] = JSON
         return Call(
@@ -50,7 +49,7 @@ class FrozenRequest:
             params=tuple(params.items()),
             headers=tuple(headers.items()),
             method="POST",
-            content=canonical_json(body),
+            content=canonical_json(dict(body)),
         )
 
     def held_still(self, position: Position) -> list[Added]:
@@ -89,12 +88,19 @@ def _texts(added: Iterable[Added], place: Place) -> dict[str, str]:
     return {each.name: str(each.value) for each in added if each.place == place}
 
 
-def _placed(body: Any, path: tuple[str, ...], value: str | int) -> dict[str, Any]:
-    """Return a body with a value under a path; objects on the way are made where missing."""
-    if not isinstance(body, Mapping):
-        raise ContractError(
-            f"source.body has no object on the way to {'.'.join(path)}; expected one, or nothing"
-        )
-    name, *rest = path
-    inner = _placed(body.get(name) or {}, tuple(rest), value) if rest else value  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    return {**body, name: inner}
+def _placed(body: Mapping[str, Any], each: Added) -> dict[str, Any]:
+    """Return a body with a value under a dotted path; objects on the way are made where missing."""
+    *parents, last = each.name.split(".")
+    placed = dict(body)
+    inner = placed
+    for step in parents:
+        found = inner.get(step)
+        if found is not None and not isinstance(found, Mapping):
+            raise ContractError(
+                f"source.body holds no object at {step} on the way to {each.name}; expected one, "
+                "or nothing"
+            )
+        inner[step] = dict(found or {})
+        inner = inner[step]
+    inner[last] = each.value
+    return placed

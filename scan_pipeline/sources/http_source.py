@@ -12,13 +12,16 @@ from scan_pipeline.core.page import Continuation, Opening, Page, Position, Refus
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.envelope import (
     ABSENT,
+    Envelope,
     open_envelope,
+    parse_body,
     split_records,
     value_at,
 )
 from scan_pipeline.sources.http_facts import HttpFacts
 from scan_pipeline.sources.http_request import FrozenRequest
 from scan_pipeline.sources.nested_lists import cut_lists
+from scan_pipeline.sources.record_formats import records_of
 from scan_pipeline.sources.reported import reported
 from scan_pipeline.sources.responses import Answer
 from scan_pipeline.sources.side_questions import SideQuestions
@@ -48,15 +51,18 @@ class HttpSource(Source):
     Args:
         facts: the collection.
         surroundings: the world around it.
+        origins: origins that links may lead to, beside the source's own.
     """
 
-    def __init__(self, facts: HttpFacts, surroundings: Surroundings) -> None:
+    def __init__(
+        self, facts: HttpFacts, surroundings: Surroundings, *, origins: tuple[str, ...] = ()
+    ) -> None:
         auth, environ = facts.auth, surroundings.environ
         self._http = facts
         self.request = FrozenRequest(facts)
         self._transport = Transport(
             facts.url,
-            origins=self.other_origins(facts),
+            origins=origins,
             credentials=lambda: auth.headers(environ) if auth else {},
             retries=surroundings.retries,
             responses=facts.responses,
@@ -77,12 +83,6 @@ class HttpSource(Source):
         Raises:
             ProtocolError: the answer says neither that something follows nor that nothing does.
         """
-
-    @staticmethod
-    def other_origins(facts: Any) -> tuple[str, ...]:
-        """Return the origins that links may lead to beside the source's own; none, mostly."""
-        del facts
-        return ()
 
     @property
     def waited(self) -> float:
@@ -123,7 +123,14 @@ class HttpSource(Source):
 
     def records(self, body: bytes) -> Sequence[bytes]:
         """Return the records of an admitted body."""
-        return self._kept(split_records(body, records_at=self._http.records_at))
+        if self._http.records_format != "json":
+            return self._kept(records_of(body, self._http.records_format))
+        try:
+            return self._kept(split_records(body, records_at=self._http.records_at))
+        except ProtocolError as error:
+            if error.code == "records_missing" and self._omitted(parse_body(body)):
+                return ()
+            raise
 
     def noticed(self, records: Sequence[bytes]) -> Iterator[Noticed]:
         """Yield each list inside a record that the source may have cut."""
@@ -134,14 +141,27 @@ class HttpSource(Source):
         self._transport.close()
 
     def _read(self, answer: Answer) -> Received:
+        if self._http.records_format != "json":
+            return Received(answer=answer, records=self.records(answer.body), around={})
         try:
             envelope = open_envelope(answer.body, records_at=self._http.records_at)
         except ProtocolError as error:
-            if error.code == "records_missing":  # an error in their place says more
-                self._refuse_errors(read_json(answer))
-            raise
+            if error.code != "records_missing":
+                raise
+            around = read_json(answer)
+            self._refuse_errors(around)  # an error in their place says more
+            if not self._omitted(around):
+                raise
+            envelope = Envelope(records=(), around=around)
         self._refuse_errors(envelope.around)
         return Received(answer=answer, records=self._kept(envelope.records), around=envelope.around)
+
+    def _omitted(self, around: Any) -> bool:
+        """Say whether an answer leaves out its list of records in the documented way."""
+        path = self._http.records_at
+        if not self._http.records_omitted_when_empty or not path:
+            return False
+        return isinstance(value_at(around, path[:-1]), dict) and value_at(around, path) is ABSENT
 
     def _kept(self, records: Sequence[bytes]) -> Sequence[bytes]:
         """Return records as they are kept: bare values become objects of one field."""

@@ -220,11 +220,13 @@ class McpToolSource(SourceFacts):
             stands.
         identity: the tool that says who we are.
         partition_counts: the tool that counts by partition.
+        sent_as_numbers: arguments whose pin or bound is a number; it is kept as text.
         errors_at: fields whose presence says that a result is an error although it is not marked.
         errors: what refusals mean at this server.
     """
 
     OPERATION: ClassVar[tuple[str, ...]] = ("page_size",)
+    QUERY: ClassVar[tuple[str, ...]] = ("transport", "tool", "method", "arguments")
     leaf_encoding: ClassVar[LeafEncoding] = "canonical-json/v1"
 
     protocol: Literal["mcp_tool"]
@@ -241,6 +243,7 @@ class McpToolSource(SourceFacts):
     high_water_mark: ToolHighWaterMark | None = None
     identity: ToolIdentity | None = None
     partition_counts: ToolPartitionCounts | None = None
+    sent_as_numbers: tuple[str, ...] = ()
     errors_at: tuple[FieldPath, ...] = (("error",), ("errors",))
     errors: tuple[ToolRefusal, ...] = ()
 
@@ -257,6 +260,7 @@ class McpToolSource(SourceFacts):
                 "a tool needs exactly one of: next, how it pages; or pages: none, where it gives "
                 "one answer"
             )
+        self._check_arguments()
         for signal in self.whole_when:
             if self.pages is None or signal.at is None:
                 raise ContractError("whole_when needs pages: none, and at for each signal")
@@ -272,6 +276,21 @@ class McpToolSource(SourceFacts):
     def positions_are_ours(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  # it depends on how the tool pages
         """Whether we compute the next position, so that an equal page means it was ignored."""
         return self.next is not None and self.next.by != "cursor"
+
+    def _check_arguments(self) -> None:
+        """Refuse an argument that leads into one that is no object."""
+        sent = (self.page_size, self.next, self.snapshot, self.high_water_mark)
+        for each in sent:
+            if each is None:
+                continue
+            inner: Any = self.arguments
+            for step in each.send_as.split(".")[:-1]:
+                inner = inner.get(step, {})
+                if not isinstance(inner, Mapping):
+                    raise ContractError(
+                        f"{each.send_as} leads into arguments.{step}, which is no object; expected "
+                        "an object there, or nothing"
+                    )
 
     def _check_list_method(self) -> None:
         absent: dict[str, Any] = {

@@ -1,5 +1,6 @@
 """The synchronous face of the asynchronous SDK: one background loop, one connection at a time."""
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
@@ -29,6 +30,9 @@ POLL_S: Final = 0.1
 
 GRACE_S: Final = 5.0
 """How long a cancelled call is given to tell the server, in seconds."""
+
+LOGGERS: Final = ("client", "mcp.client", "mcp.shared")
+"""Loggers of the SDK that show messages, and with them records and cursors."""
 
 CLOSES_WITHIN_S: Final = 15.0
 """How long a connection is given to close; the SDK kills a child that does not end before."""
@@ -77,8 +81,8 @@ class McpSession:
         """Whether the server speaks a revision before 2026-07-28."""
         return self._connection is not None and self._connection.handshake_era
 
-    def connect(self) -> None:
-        """Make sure of a connection.
+    def connect(self) -> int:
+        """Make sure of a connection and return its number.
 
         Raises:
             TransientSourceError: there is none to be had now.
@@ -87,7 +91,7 @@ class McpSession:
         """
         connection = self._connection
         if connection is not None and not connection.ended.is_set():
-            return
+            return self.connections
         self._connection = connection = McpConnection(
             self._transport,
             environ=self._environ,
@@ -100,6 +104,7 @@ class McpSession:
             self._pause(0.0)
         if connection.ended.is_set():
             raise self._told(connection.failure, "opening a connection")
+        return self.connections
 
     def call(self, call: McpCall) -> dict[str, Any]:
         """Make one call over the present connection and return its result as it was sent.
@@ -113,7 +118,6 @@ class McpSession:
             ServerRefusedError: the server answered with an error.
             ProtocolError: what it answered is no result of this method.
         """
-        self.connect()
         connection = self._connection
         if connection is None:
             raise TransientSourceError("not_connected", "there is no connection to the server")
@@ -196,6 +200,7 @@ class McpSession:
     def _running(self) -> BlockingPortal:
         """Return the background loop, started for the first call."""
         if self._portal is None:
+            _keep_to_themselves()
             started: Future[BlockingPortal] = Future()
 
             async def run() -> None:
@@ -209,3 +214,11 @@ class McpSession:
             self._thread.start()
             self._portal = started.result()
         return self._portal
+
+
+def _keep_to_themselves() -> None:
+    """Keep what the SDK logs of messages away from everyone who did not ask for just that."""
+    for name in LOGGERS:
+        logger = logging.getLogger(name)
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False

@@ -39,6 +39,7 @@ class PageTokenSource(HttpFacts):
         super().__post_init__()
         if self.next.send_in == "body" and self.method == "GET":
             raise ContractError("next.send_in: body needs method: POST")
+        self.check_reads(self.next.at, *(each.at for each in self.next.ends_when))
 
 
 class PageToken(HttpSource):

@@ -26,7 +26,12 @@ class Protocol:
 
 MODULES: Final[Mapping[str, str]] = {
     "etcd": "scan_pipeline.sources.etcd",
+    "last_key": "scan_pipeline.sources.last_key",
+    "mcp_tool": "scan_pipeline.sources.mcp_tool",
+    "next_link": "scan_pipeline.sources.next_link",
+    "offset": "scan_pipeline.sources.offset",
     "page_token": "scan_pipeline.sources.page_token",
+    "sql": "scan_pipeline.sources.sql",
 }
 """By the word in a scan file, the module whose `PROTOCOL` it is."""
 

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from scan_pipeline.core.contract import CountFacts, SourceFacts
 from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.core.page import Reported
 from scan_pipeline.sources.envelope import ABSENT, value_at
-from scan_pipeline.sources.http_facts import HttpCountFacts, HttpFacts
+from scan_pipeline.sources.http_facts import HttpCountFacts
 
 
-def reported(around: Any, headers: Mapping[str, str], facts: HttpFacts) -> Reported:
+def reported(around: Any, headers: Mapping[str, str], facts: SourceFacts) -> Reported:
     """Read count and pin of one page.
 
     Raises:
@@ -30,13 +31,13 @@ def reported(around: Any, headers: Mapping[str, str], facts: HttpFacts) -> Repor
     )
 
 
-def count_of(around: Any, headers: Mapping[str, str], facts: HttpCountFacts) -> int | None:
+def count_of(around: Any, headers: Mapping[str, str], facts: CountFacts) -> int | None:
     """Read a count, None where the page holds none.
 
     Raises:
         ProtocolError: `reported_invalid`, it is not a number of records.
     """
-    if facts.header is not None:
+    if isinstance(facts, HttpCountFacts) and facts.header is not None:
         text = headers.get(facts.header)
         if text is None:
             return None

@@ -28,19 +28,14 @@ class SideQuestions:
         facts = self._facts.identity
         if facts is None:
             return None, None
-        around = self._get(facts.url)
-        principal = value_at(around, facts.at)
-        tenant = ABSENT if facts.tenant_at is None else value_at(around, facts.tenant_at)
-        if not isinstance(principal, str) or not principal:
-            raise ProtocolError(
-                "reported_invalid", f"no principal at {'.'.join(facts.at)} of {facts.url}"
-            )
-        return principal, tenant if isinstance(tenant, str) else None
+        return principal_in(
+            self._get(facts.url), at=facts.at, tenant_at=facts.tenant_at, where=facts.url
+        )
 
     def high_water_mark(self) -> str | None:
         """Return the bound of the walk, None where none is declared."""
         bound = self._facts.high_water_mark
-        return None if bound is None else self._text(bound.url, bound.at)
+        return None if bound is None else bound_in(self._get(bound.url), bound.at, where=bound.url)
 
     def partition_counts(self, held_still: Iterable[Added]) -> dict[str, int] | None:
         """Return the source's counts by partition, under the same pin and bound."""
@@ -48,24 +43,8 @@ class SideQuestions:
         if facts is None:
             return None
         held = {each.name: str(each.value) for each in held_still}
-        counts = value_at(self._get(facts.url, {**self._facts.params, **held}), facts.at)
-        if isinstance(counts, list) and facts.value is not None and facts.count is not None:
-            rows = [row for row in counts if isinstance(row, dict)]
-            counts = {row.get(facts.value): row.get(facts.count) for row in rows}
-        found: dict[str, int] = {}
-        for value, number in counts.items() if isinstance(counts, dict) else [(None, None)]:
-            if isinstance(number, bool) or not isinstance(number, int):
-                raise ProtocolError(
-                    "reported_invalid", f"no counts by partition at {'.'.join(facts.at)}"
-                )
-            found[str(value)] = number
-        return found
-
-    def _text(self, url: str, path: FieldPath) -> str:
-        value = value_at(self._get(url), path)
-        if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-            raise ProtocolError("reported_invalid", f"no value at {'.'.join(path)} of {url}")
-        return str(value)
+        around = self._get(facts.url, {**self._facts.params, **held})
+        return counts_in(around, at=facts.at, value=facts.value, count=facts.count)
 
     def _get(self, url: str, params: Mapping[str, str] | None = None) -> Any:
         call = Call(
@@ -74,6 +53,65 @@ class SideQuestions:
             headers=tuple(self._facts.headers.items()),
         )
         return self._transport.send(call, read=read_json, refused=_untold).value
+
+
+def principal_in(
+    around: Any, *, at: FieldPath, tenant_at: FieldPath | None, where: str
+) -> tuple[str, str | None]:
+    """Read principal and tenant.
+
+    Args:
+        around: the parsed answer.
+        at: where the principal stands.
+        tenant_at: where the tenant stands, None where there is none.
+        where: what was asked, for messages.
+
+    Raises:
+        ProtocolError: `reported_invalid`, there is no principal.
+    """
+    principal = value_at(around, at)
+    tenant = ABSENT if tenant_at is None else value_at(around, tenant_at)
+    if not isinstance(principal, str) or not principal:
+        raise ProtocolError("reported_invalid", f"no principal at {'.'.join(at)} of {where}")
+    return principal, tenant if isinstance(tenant, str) else None
+
+
+def bound_in(around: Any, at: FieldPath, *, where: str) -> str:
+    """Read an upper bound.
+
+    Raises:
+        ProtocolError: `reported_invalid`, there is none.
+    """
+    value = value_at(around, at)
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise ProtocolError("reported_invalid", f"no value at {'.'.join(at)} of {where}")
+    return str(value)
+
+
+def counts_in(
+    around: Any, *, at: FieldPath, value: str | None, count: str | None
+) -> dict[str, int]:
+    """Read counts by partition.
+
+    Args:
+        around: the parsed answer.
+        at: where an object from value to number stands, or a list of rows.
+        value: member of a row that names the partition.
+        count: member of a row that counts it.
+
+    Raises:
+        ProtocolError: `reported_invalid`, there are none.
+    """
+    counts = value_at(around, at)
+    if isinstance(counts, list) and value is not None and count is not None:
+        rows = [row for row in counts if isinstance(row, dict)]
+        counts = {row.get(value): row.get(count) for row in rows}
+    found: dict[str, int] = {}
+    for partition, number in counts.items() if isinstance(counts, dict) else [(None, None)]:
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise ProtocolError("reported_invalid", f"no counts by partition at {'.'.join(at)}")
+        found[str(partition)] = number
+    return found
 
 
 def _untold(status: int | None, reason: str, digest: bytes, at: datetime) -> None:

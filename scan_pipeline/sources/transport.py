@@ -16,7 +16,6 @@ from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import (
     ContinuationConsumedError,
     ProtocolError,
-    SourceUnavailableError,
     TransientSourceError,
 )
 from scan_pipeline.core.value import record

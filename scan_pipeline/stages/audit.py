@@ -10,7 +10,12 @@ from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.receipt import PinnedTableEvidence, Receipt, receipt_json
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.stages.audit_report import AuditCheck, AuditReport, Checks, Level
-from scan_pipeline.stages.audit_rows import check_bodies, check_leaves, check_published
+from scan_pipeline.stages.audit_rows import (
+    check_bodies,
+    check_leaves,
+    check_published,
+    is_gone,
+)
 from scan_pipeline.stages.certify import all_findings, make_receipt
 from scan_pipeline.stages.evidence import check_chain
 from scan_pipeline.stages.pipeline import Pipeline
@@ -154,7 +159,7 @@ class Audit:
         gone = {
             name
             for name, held in receipt.evidence.items()
-            if held.rows and name in tables and not tables[name]().files(held.generation)
+            if held.rows and name in tables and is_gone(tables[name], held.generation)
         }
         if "records" not in gone:
             gone &= {"pages"}

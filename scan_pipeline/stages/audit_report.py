@@ -24,7 +24,7 @@ figure that counts keys. `receipt`: its signature alone.
 SHOWN: Final = 200
 """Characters of a figure that are shown whole."""
 
-_UNREADABLE: Final = (
+UNREADABLE: Final = (
     ScanPipelineError,
     OSError,
     ValueError,
@@ -121,7 +121,7 @@ class Checks:
             return look()
         except ContractError as error:
             self.leave(name, error)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             told = str(error) if isinstance(error, ScanPipelineError) else repr(error)
             self.disagree(name, told)
         return None

@@ -1,12 +1,12 @@
 """An audit's looks at rows: records and bodies against their pages, the published table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 
 from scan_pipeline.core.canonical import items_digest, leaf_hashes
 from scan_pipeline.core.errors import ConfigurationError, TamperedError
 from scan_pipeline.sources.source import Source
-from scan_pipeline.stages.audit_report import Checks
+from scan_pipeline.stages.audit_report import UNREADABLE, Checks
 from scan_pipeline.stages.publish import GENERATION, RECEIPT_ID
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
@@ -14,6 +14,14 @@ from scan_pipeline.store.generations import GenerationStore
 from scan_pipeline.store.receipts import StoredReceipt, generation_order
 from scan_pipeline.store.row_comparison import RowComparison
 from scan_pipeline.store.tables import Table, open_published
+
+
+def is_gone(table: Callable[[], Table], generation: str) -> bool:
+    """Say whether nothing of a generation is left in a table; what cannot be read is not gone."""
+    try:
+        return not table().files(generation)
+    except UNREADABLE:
+        return False
 
 
 def check_leaves(store: GenerationStore, events: Sequence[Event], checks: Checks) -> None:
@@ -77,12 +85,13 @@ def check_published(stored: StoredReceipt, workspace: Workspace, checks: Checks)
         checks.leave("published", "no table; the next run publishes", expected=stored.receipt_id)
         return
     told = table.latest_commit()
-    older = str(told.get(GENERATION))
-    if older != generation and workspace.receipts(scan).has(older):
+    older = told.get(GENERATION)
+    if older != generation and older in workspace.receipts(scan).generations():
         checks.leave("published", f"{older}; the next run publishes", expected=generation)
         return
     checks.compare("published", stored.receipt_id, told.get(RECEIPT_ID))
-    checks.compare("published generations", (generation,), table.generations())
+    held = (generation,) if receipt.records_observed else ()
+    checks.compare("published generations", held, table.generations())
     records = workspace.store(scan, generation).records()
     checks.compare("published rows", "as staged", _rows(table, records, generation))
 

@@ -68,7 +68,7 @@ def make_receipt(
         clock: time in UTC.
         supersedes: id of the receipt of the same evidence that this one replaces.
     """
-    judgement = judge(scan, walk, figures)
+    judgement = judge(scan, walk, figures, staged=findings)
     told = (*walk.findings, *findings, *figures.findings, *judgement.findings)
     pages = [event for event in events if event.event == "page"]
     opened = events[0].facts
@@ -170,7 +170,7 @@ def all_findings(
     scan: Scan, walk: WalkEvidence, staged: Sequence[Finding], figures: Reconciliation
 ) -> tuple[Finding, ...]:
     """Return every finding of a generation in the order in which the receipt digests them."""
-    judgement = judge(scan, walk, figures)
+    judgement = judge(scan, walk, figures, staged=staged)
     return (*walk.findings, *staged, *figures.findings, *judgement.findings)
 
 

@@ -301,7 +301,7 @@ class Enumeration:
         recorder.flush()
         pages = [event for event in self._store.events() if event.event == "page"]
         chosen = [pages[0]]
-        if self._scan.source.continuation == "repeatable" and len(pages) > 1:
+        if self._scan.source.continuation != "single_use" and len(pages) > 1:
             seeded = random.Random(f"{self._scan.name}/{self._store.generation}")  # noqa: S311
             wanted = min(self._scan.operation.recheck_pages, len(pages) - 1)
             chosen += seeded.sample(pages[1:], wanted)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scan_pipeline.core.canonical import digest_of
-from scan_pipeline.core.chain import ChainBrokenError, chain_over, chain_start
+from scan_pipeline.core.chain import ChainBrokenError, chain_after, chain_over, chain_start
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.coverage import PinEvidence, Recheck, WalkEvidence
 from scan_pipeline.core.errors import TamperedError
@@ -32,10 +32,11 @@ def check_chain(events: Sequence[Event]) -> bytes:
         raise TamperedError("pages", str(error)) from error
     if events[0].chain != chain_start(events[0].facts_digest):
         raise TamperedError("pages", "event 0: the chain does not begin with the open event")
-    if chain != events[-1].chain:
-        raise TamperedError(
-            "pages", f"event {events[-1].seq}: the chain does not end where it should"
-        )
+    linked = events[0].chain
+    for event in events[1:]:
+        linked = chain_after(linked, link=event.link())
+        if linked != event.chain:
+            raise TamperedError("pages", f"event {event.seq}: it is not where the chain says")
     ordinals = [event.page for event in events if event.event == "page"]
     if ordinals != list(range(1, len(ordinals) + 1)):
         raise TamperedError("pages", "the pages are not numbered from 1 without a gap")

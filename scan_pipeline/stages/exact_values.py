@@ -1,20 +1,23 @@
 """A JSON value in a typed column: exactly itself, or refused."""
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scan_pipeline.core.canonical import canonical_json
+from scan_pipeline.core.canonical import CanonicalFormError, canonical_json, parse_exact
 
 EXACT_FLOAT: Final = 2.0**53
 """Magnitude from which a double no longer holds every integer (IEEE 754 binary64)."""
 
 _DIGITS: Final = bytes(48 if chr(byte) in "0123456789." else 32 for byte in range(256))
 _MANY: Final = b"0" * 16
-_LONG_NUMBER: Final = re.compile(rb"[:,\[]\s*(-?(?=[\d.]{16})\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)")
+_NUMBER: Final = re.compile(rb"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+_BEFORE_NUMBER: Final = (b":", b",", b"[")
+_SPACE: Final = b" \t\r\n"
 _EXPONENT: Final = re.compile(rb"[:,\[]\s*(-?[\d.]+[eE]-\d+)")
 
 
@@ -54,6 +57,20 @@ def exact_value(value: Any, kind: pa.DataType) -> Any:
     return stored
 
 
+def told_value(text: str, kind: pa.DataType) -> Any:
+    """Return a value that travels as text, such as a bound, as a column of this type holds it.
+
+    Raises:
+        NotExactError: it is none of that type.
+    """
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return exact_value(text, kind)
+    try:
+        return exact_value(parse_exact(text.encode()), kind)
+    except CanonicalFormError as error:
+        raise NotExactError("a text that is no number") from error
+
+
 def exact_text(value: Any) -> str:
     """Return a parsed value as JSON text."""
     return canonical_json(value).decode()
@@ -89,15 +106,30 @@ def doubles_are_exact(texts: bytes, table: pa.Table) -> bool:
             return False
         smallest = pc.call_function("min", [size]).as_py()
         tiny = tiny or (smallest is not None and smallest < 1e-290)
-    suspects: list[bytes] = []
-    if _MANY in texts.translate(_DIGITS):
-        suspects += [n for n in _LONG_NUMBER.findall(texts) if not n.removeprefix(b"-").isdigit()]
+    suspects = [n for n in _long_numbers(texts) if not n.removeprefix(b"-").isdigit()]
     if tiny and (b"e-" in texts or b"E-" in texts):
         suspects += _EXPONENT.findall(texts)
     return all(
         repr(float(each)) == each.decode() or is_exact_double(Decimal(each.decode()), float(each))
         for each in suspects
     )
+
+
+def _long_numbers(texts: bytes) -> Iterator[bytes]:
+    """Yield the numbers of 16 digits and more; what stands in a string may look like one.
+
+    A run of digits is found in a copy in which all digits are equal: ten times as fast as a
+    pattern that begins at every digit.
+    """
+    digits = texts.translate(_DIGITS)
+    start = digits.find(_MANY)
+    while start >= 0:
+        before = texts[max(0, start - 64) : start].removesuffix(b"-").rstrip(_SPACE)
+        if before.endswith(_BEFORE_NUMBER):
+            signed = start - 1 if texts[start - 1 : start] == b"-" else start
+            if number := _NUMBER.match(texts, signed):
+                yield number[0]
+        start = digits.find(_MANY, digits.find(b" ", start))
 
 
 def _doubles(column: pa.ChunkedArray) -> list[pa.Array]:

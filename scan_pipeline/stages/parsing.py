@@ -5,7 +5,7 @@ refuses missing, unexpected and doubled members and never coerces (pyarrow 26: 1
 are refused for an integer). What it refuses is looked at record by record.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -81,39 +81,53 @@ class RecordParser:
 
     def parse(self, records: Sequence[bytes]) -> Parsed:
         """Parse records; the result has one row for each, in order."""
-        if not records:
+        return self.parse_lines(b"\n".join(records), rows=len(records), records=lambda: records)
+
+    def parse_lines(
+        self, lines: bytes, *, rows: int, records: Callable[[], Sequence[bytes]]
+    ) -> Parsed:
+        """Parse records that are joined already.
+
+        Args:
+            lines: the records, joined by line breaks.
+            rows: their number.
+            records: returns them one by one; asked where one of them needs a closer look.
+        """
+        if not rows:
             return Parsed(columns=self._nullable.empty_table(), extra={}, refused=())
         if self._fast:
-            table = self._at_once(records)
+            table = self._at_once(lines, rows=rows, block=BLOCK)
+            if table is None and _fits_badly(single := records()):
+                lines = b"\n".join(map(_single_line, single))
+                table = self._at_once(lines, rows=rows, block=2 * max(BLOCK, *map(len, single)))
             if table is not None:
                 return Parsed(columns=table, extra={}, refused=())
-            if len(records) > 64:
-                return self._in_halves(records)
-        return self._one_by_one(records)
+            if rows > 64:
+                return self._in_halves(records())
+        return self._one_by_one(records())
 
-    def _at_once(self, records: Sequence[bytes]) -> pa.Table | None:
+    def _at_once(self, lines: bytes, *, rows: int, block: int) -> pa.Table | None:
         """Return all records as a table, or None where one of them needs a closer look."""
-        longest = max(map(len, records))
-        lines = b"\n".join(records)
-        if b"\r" in lines or lines.count(b"\n") >= len(records):
-            lines = b"\n".join(_single_line(each) for each in records)
-        try:
-            table = pj.read_json(
-                pa.BufferReader(lines),
-                read_options=pj.ReadOptions(use_threads=False, block_size=max(BLOCK, 2 * longest)),
-                parse_options=pj.ParseOptions(
-                    explicit_schema=self._read, unexpected_field_behavior="error"
-                ),
-            )
-        except pa.ArrowInvalid:
-            return None
-        if table.num_rows != len(records) or not self._nulls_are_told(table, lines):
+        table = self._read_lines(lines, block=block)
+        if table is None or table.num_rows != rows or not self._nulls_are_told(table, lines):
             return None
         try:
             table = table.select(self._nullable.names).cast(self._nullable)
         except pa.ArrowInvalid:
             return None
         return table if doubles_are_exact(lines, table) else None
+
+    def _read_lines(self, lines: bytes, *, block: int) -> pa.Table | None:
+        try:
+            return pj.read_json(
+                pa.BufferReader(lines),
+                read_options=pj.ReadOptions(use_threads=False, block_size=block),
+                parse_options=pj.ParseOptions(
+                    explicit_schema=self._read, unexpected_field_behavior="error"
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
 
     def _nulls_are_told(self, table: pa.Table, lines: bytes) -> bool:
         """Say whether every null of the table is one that its record says and may say.
@@ -280,6 +294,15 @@ def _names_within(kind: pa.DataType) -> set[str]:
 def _refused(row: int, field: pa.Field, found: str) -> Refused:
     wanted = str(field.type) if field.nullable else f"{field.type}, not null"
     return Refused(row=row, column=field.name, expected=wanted, found=found)
+
+
+def _fits_badly(records: Sequence[bytes]) -> bool:
+    """Say whether the reader may refuse records for their form: cut inside one, or too long.
+
+    A block is cut at a line's end. Where that is inside a record both halves are refused, so that
+    it is enough to look once the reader has refused.
+    """
+    return any(len(each) > BLOCK // 2 or b"\n" in each or b"\r" in each for each in records)
 
 
 def _single_line(text: bytes) -> bytes:

@@ -7,9 +7,13 @@ import polars as pl
 import pyarrow as pa
 
 from scan_pipeline.core.canonical import CanonicalFormError, key_bytes, key_hashes
+from scan_pipeline.core.merkle import HASH_SIZE
 
 LONGEST: Final = 640
 """Digits of the longest integer that can be a key; as in `core.canonical`."""
+
+PIECE: Final = 4096
+"""Keys that are objects at once; what they take is then used again for the next ones."""
 
 
 def key_of(text: bytes, fields: tuple[str, ...]) -> str | None:
@@ -69,8 +73,19 @@ def key_column(columns: pa.Table, fields: tuple[str, ...]) -> pa.Array | None:
 
 def key_column_hashes(keys: pa.Array) -> pa.Array:
     """Return the key hash of each key, null where there is none."""
-    texts = keys.cast(pa.binary()).to_pylist()
+    texts = keys.cast(pa.binary())
     if keys.null_count == 0:
-        return pa.array(key_hashes(texts), pa.binary())
-    present = iter(key_hashes([text for text in texts if text is not None]))
-    return pa.array([None if text is None else next(present) for text in texts], pa.binary())
+        pieces = (texts.slice(start, PIECE) for start in range(0, len(texts), PIECE))
+        return digests_array(b"".join(b"".join(key_hashes(piece.to_pylist())) for piece in pieces))
+    present = iter(key_hashes([text for text in texts.to_pylist() if text is not None]))
+    return pa.array(
+        [None if text.as_py() is None else next(present) for text in texts], pa.binary()
+    )
+
+
+def digests_array(joined: bytes) -> pa.Array:
+    """Return digests of 32 bytes, joined, as an array; without an object for each."""
+    width = pa.binary(HASH_SIZE)
+    count = len(joined) // HASH_SIZE
+    fixed = pa.FixedSizeBinaryArray.from_buffers(width, count, [None, pa.py_buffer(joined)])
+    return fixed.cast(pa.binary())

@@ -2,28 +2,24 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-import polars as pl
 import pyarrow as pa
-from pandera.api.polars.container import DataFrameSchema
-from pandera.config import ValidationDepth, config_context
-from pandera.errors import SchemaErrors
 
-from scan_pipeline.core.canonical import items_digest, leaf_hashes
 from scan_pipeline.core.contract import Scan
-from scan_pipeline.core.errors import ContractError, ProtocolError, TamperedError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.source import Source
+from scan_pipeline.stages.admitted_pages import AdmittedPage, PageGroup, open_page
+from scan_pipeline.stages.model_checks import ModelChecks
 from scan_pipeline.stages.parsing import Parsed, RecordParser, infer_columns
-from scan_pipeline.stages.record_keys import key_column, key_column_hashes, key_of
+from scan_pipeline.stages.places import Places
+from scan_pipeline.stages.record_keys import digests_array, key_column, key_column_hashes, key_of
 from scan_pipeline.stages.record_schema import ResolvedSchema
-from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import GenerationStore
 
-BATCH_BYTES: Final = 16 * 2**20
+BATCH_BYTES: Final = 8 * 2**20
 """Body bytes that are parsed at once."""
 
 OURS: Final = pa.schema(
@@ -41,8 +37,8 @@ OURS: Final = pa.schema(
 """What stands beside a record's own columns.
 
 `_page` from 1 and `_position` from 0 say where it came; `_key` is its canonical key, None where it
-has none; `_extra` holds unknown fields and `_raw` the whole text of a record that does not conform,
-as JSON.
+has none; `_extra` holds unknown fields as JSON; `_raw` is the whole text of a record that does not
+conform, and of every record where no schema is declared.
 """
 
 
@@ -83,7 +79,8 @@ class Staging:
     ) -> None:
         self._scan, self._source, self._store = scan, source, store
         self._schema = schema
-        self._model = _model(schema)
+        self._checks = ModelChecks(schema)
+        self._keeps_text = schema.columns is None
         self._items = {event.page: event for event in store.events() if event.event == "page"}
         self._findings: list[Finding] = []
         self._unknown: Counter[str] = Counter()
@@ -144,86 +141,69 @@ class Staging:
         return [name for name in dict.fromkeys(named) if name is not None]
 
     def _batches(self, parser: RecordParser, layout: pa.Schema) -> Iterator[pa.RecordBatch]:
-        group: list[tuple[int, Sequence[bytes]]] = []
+        pages: list[AdmittedPage] = []
         size = 0
         for page, body in self._store.bodies():
-            group.append((page, self._admitted(page, body)))
+            event = self._items.get(page)
+            digest = None if event is None else event.items_digest
+            pages.append(open_page(page, body, source=self._source, items_digest=digest))
             size += len(body)
             if size >= BATCH_BYTES:
-                yield from self._batch(group, parser, layout)
-                group, size = [], 0
-        if group:
-            yield from self._batch(group, parser, layout)
-
-    def _admitted(self, page: int, body: bytes) -> Sequence[bytes]:
-        try:
-            return self._source.records(body)
-        except ProtocolError as error:
-            raise TamperedError("body", f"page {page} is no longer a page: {error}") from error
+                yield from self._batch(pages, parser, layout)
+                pages, size = [], 0
+        yield from self._batch(pages, parser, layout)
 
     def _batch(
-        self,
-        group: list[tuple[int, Sequence[bytes]]],
-        parser: RecordParser,
-        layout: pa.Schema,
+        self, pages: list[AdmittedPage], parser: RecordParser, layout: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
-        texts = [text for _, records in group for text in records]
-        if not texts:
+        group = PageGroup(pages, source=self._source)
+        rows = group.rows
+        if not rows:
             return
-        pages = [page for page, records in group for _ in records]
-        positions = [n for _, records in group for n in range(len(records))]
-        leaves = leaf_hashes(texts)
-        self._check_items(group, leaves)
-        parsed = parser.parse(texts)
-        refused = self._refuse(parsed, pages)
-        refused |= self._validate(parsed.columns, refused, pages)
-        keys = self._keys(parsed, refused, texts, list(zip(pages, positions, strict=True)))
-        hashes = key_column_hashes(keys)
-        conforming = [row not in refused for row in range(len(texts))]
+        parsed = parser.parse_lines(group.lines, rows=rows, records=lambda: group.texts)
+        places = Places((each.page, each.rows) for each in pages)
+        refused = self._refuse(parsed, places)
+        refused |= self._check(parsed.columns, refused, places)
+        keys = self._keys(parsed.columns, refused, group, places)
+        self._findings += self._inside(group, keys, places)
+        kept = range(rows) if self._keeps_text else refused
         columns = {
             **dict(zip(parsed.columns.column_names, parsed.columns.columns, strict=True)),
-            "scan_generation": pa.repeat(pa.scalar(self._store.generation), len(texts)),
-            "_page": pages,
-            "_position": pa.array(positions, pa.int32()),
+            "scan_generation": pa.repeat(pa.scalar(self._store.generation), rows),
+            "_page": places.page_column(),
+            "_position": places.position_column(),
             "_key": keys,
-            "_key_hash": hashes,
-            "_leaf_hash": leaves,
-            "_conforming": conforming,
-            "_extra": [parsed.extra.get(row) for row in range(len(texts))]
-            if parsed.extra
-            else pa.nulls(len(texts), pa.string()),
-            "_raw": [_shown(texts[row]) if row in refused else None for row in range(len(texts))]
-            if refused
-            else pa.nulls(len(texts), pa.string()),
+            "_key_hash": key_column_hashes(keys),
+            "_leaf_hash": digests_array(group.leaves),
+            "_conforming": _only(rows, except_for=refused),
+            "_extra": _sparse(rows, parsed.extra),
+            "_raw": _sparse(rows, {row: _shown(group.texts[row]) for row in kept}),
         }
-        self._records += len(texts)
+        self._records += rows
         self._nonconforming += sum(1 for row in refused if keys[row].is_valid)
-        yield from (
-            pa.table([columns[name] for name in layout.names], schema=layout)
-            .combine_chunks()
-            .to_batches()
-        )
+        yield from pa.table([columns[name] for name in layout.names], schema=layout).to_batches()
 
-    def _check_items(self, group: list[tuple[int, Sequence[bytes]]], leaves: list[bytes]) -> None:
-        """Hold the leaves against the digests that were admitted with the pages."""
-        start = 0
-        for page, records in group:
-            stop = start + len(records)
-            admitted: Event | None = self._items.get(page)
-            if admitted is None or items_digest(leaves[start:stop]) != admitted.items_digest:
-                raise TamperedError(
-                    "body", f"the records of page {page} are not those that were admitted"
-                )
-            start = stop
+    def _inside(self, group: PageGroup, keys: pa.Array, places: Places) -> list[Finding]:
+        """Return what the source's facts let us see inside the records."""
+        return [
+            finding(
+                each.code,
+                page=places.page(each.row),
+                key=keys[each.row].as_py(),
+                expected=each.expected,
+                found=each.found,
+            )
+            for each in group.noticed()
+        ]
 
-    def _refuse(self, parsed: Parsed, pages: list[int]) -> set[int]:
+    def _refuse(self, parsed: Parsed, places: Places) -> set[int]:
         refused: set[int] = set()
         for each in parsed.refused:
             refused.add(each.row)
             self._findings.append(
                 finding(
                     "nonconforming",
-                    page=pages[each.row],
+                    page=places.page(each.row),
                     expected=f"{each.column or 'record'}: {each.expected}",
                     found=each.found,
                 )
@@ -232,78 +212,56 @@ class Staging:
             self._unknown.update(json.loads(text).keys())
         return refused
 
-    def _validate(self, columns: pa.Table, refused: set[int], pages: list[int]) -> set[int]:
-        """Hold the parsed rows against the model's checks; return the rows it refuses.
-
-        The depth is set here, since an environment variable may lower it, and the frame is eager,
-        since a lazy one is checked for its columns only (pandera 0.35).
-        """
-        if self._model is None or not columns.num_rows:
-            return set()
-        frame = pl.DataFrame(columns)
-        if refused:
-            frame = frame.with_row_index("_row").filter(~pl.col("_row").is_in(list(refused)))
-            rows, frame = frame["_row"].to_list(), frame.drop("_row")
-        else:
-            rows = None
+    def _check(self, columns: pa.Table, refused: set[int], places: Places) -> set[int]:
+        """Hold the parsed rows against the model's checks; return the rows it refuses."""
         failed: set[int] = set()
-        with config_context(
-            validation_enabled=True, validation_depth=ValidationDepth.SCHEMA_AND_DATA
-        ):
-            try:
-                self._model.validate(frame, lazy=True)
-            except SchemaErrors as errors:
-                for case in errors.failure_cases.iter_rows(named=True):
-                    row = case["index"]
-                    if row is None:
-                        raise ContractError(
-                            f"record_schema refuses a frame as a whole ({case['check']}); expected "
-                            "checks that name rows: uniqueness is held against all records, by key"
-                        ) from errors
-                    row = row if rows is None else rows[row]
-                    failed.add(row)
-                    self._findings.append(
-                        finding(
-                            "nonconforming",
-                            page=pages[row],
-                            expected=f"{case['column']}: {case['check']}",
-                            found="a value that fails it",
-                        )
-                    )
+        for each in self._checks.failed(columns, refused=refused):
+            failed.add(each.row)
+            self._findings.append(
+                finding(
+                    "nonconforming",
+                    page=places.page(each.row),
+                    expected=f"{each.column}: {each.check}",
+                    found="a value that fails it",
+                )
+            )
         return failed
 
     def _keys(
-        self,
-        parsed: Parsed,
-        refused: set[int],
-        texts: list[bytes],
-        places: list[tuple[int, int]],
+        self, columns: pa.Table, refused: set[int], group: PageGroup, places: Places
     ) -> pa.Array:
-        keys = key_column(parsed.columns, self._scan.contract.key) if not refused else None
-        if keys is not None and keys.null_count == 0:
+        """Take keys from the columns, and from the text where a record was refused."""
+        fields = self._scan.contract.key
+        keys = key_column(columns, fields)
+        if keys is not None and keys.null_count == 0 and not refused:
             return keys
-        found: list[str | None] = []
-        for text, (page, position) in zip(texts, places, strict=True):
-            key = key_of(text, self._scan.contract.key)
-            if key is None:
+        known: list[str | None] = keys.to_pylist() if keys is not None else [None] * group.rows
+        for row, text in enumerate(group.texts):
+            if known[row] is not None and row not in refused:
+                continue
+            known[row] = key_of(text, fields)
+            if known[row] is None:
                 self._findings.append(
                     finding(
                         "record_without_key",
-                        page=page,
-                        expected=f"{'+'.join(self._scan.contract.key)}: text or integer",
-                        found=f"none in record {position + 1} of its page",
+                        page=places.page(row),
+                        expected=f"{'+'.join(fields)}: text or integer",
+                        found=f"none in record {places.position(row) + 1} of its page",
                     )
                 )
-            found.append(key)
-        return pa.array(found, pa.string())
+        return pa.array(known, pa.string())
 
 
-def _model(schema: ResolvedSchema) -> DataFrameSchema | None:
-    """Return the model's schema; a column that a record may lack is null where it does."""
-    if schema.model is None:
-        return None
-    lacking = {name: {"nullable": True} for name in schema.optional}
-    return schema.model.to_schema().update_columns(lacking)
+def _only(rows: int, *, except_for: set[int]) -> pa.Array:
+    if not except_for:
+        return pa.repeat(pa.scalar(value=True), rows)
+    return pa.array([row not in except_for for row in range(rows)])
+
+
+def _sparse(rows: int, texts: Mapping[int, str]) -> pa.Array:
+    if not texts:
+        return pa.nulls(rows, pa.string())
+    return pa.array([texts.get(row) for row in range(rows)], pa.string())
 
 
 def _columns(schema: ResolvedSchema) -> pa.Schema:

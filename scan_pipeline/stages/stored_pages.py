@@ -87,10 +87,13 @@ class StoredPages:
 
     def _continuation(self, event: Event, sealer: Sealer) -> Continuation:
         token, signal = self._token(event, sealer, "cursor_out"), event.end_signal
-        if signal is not None and end_digest(signal) == event.cursor_out_digest:
-            return End(signal=signal)
-        if token is not None and cursor_digest(token) == event.cursor_out_digest:
-            return Next(token=token)
+        match token, signal:
+            case None, str() if end_digest(signal) == event.cursor_out_digest:
+                return End(signal=signal)
+            case str(), None if cursor_digest(token) == event.cursor_out_digest:
+                return Next(token=token)
+            case _:
+                pass
         raise TamperedError("pages", f"what follows page {event.page} is not what was admitted")
 
     def _token(self, event: Event, sealer: Sealer, column: str) -> str | None:

@@ -1,7 +1,6 @@
 """Fifth stage: the only way to a generation's records, and it asks for the receipt first."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from typing import Literal
 
 import polars as pl
@@ -11,7 +10,6 @@ from scan_pipeline.core.contract import Scan, scope_digest
 from scan_pipeline.core.coverage import satisfies
 from scan_pipeline.core.errors import GateClosedError, TamperedError
 from scan_pipeline.core.receipt import Receipt
-from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.pinning import PinnedFile, PinnedTable, verify_pin
@@ -61,30 +59,6 @@ class PartialCollection:
             pl.lit(self.receipt.coverage_status).alias("_coverage_status"),
             pl.lit(self.receipt.conclusion_scope).alias("_conclusion_scope"),
         )
-
-
-@record
-class Standing:
-    """What a reader should know of a scan's generations, newest first.
-
-    Attributes:
-        opened: the generation that satisfies the wish.
-        age: time since its last page.
-        newer: generations after it that do not, with the reason of each.
-    """
-
-    opened: str
-    age: timedelta
-    newer: tuple[tuple[str, str], ...]
-
-    def word(self) -> str:
-        """Return it as one sentence."""
-        days = self.age.total_seconds() / 86400
-        said = f"data of generation {self.opened}, {days:.1f} days old"
-        if self.newer:
-            generation, why = self.newer[-1]
-            said += f"; the newer generation {generation} was not accepted: {why}"
-        return said
 
 
 def unlock(
@@ -160,99 +134,6 @@ def open_partial(
     return PartialCollection(table, stored, word=receipt.statement)
 
 
-class Collection:
-    """The generations of one scan, to be opened by what they prove.
-
-    Args:
-        scan: the contract the reader means.
-        workspace: where the tables lie.
-    """
-
-    def __init__(self, scan: Scan, *, workspace: Workspace) -> None:
-        self._scan, self._workspace = scan, workspace
-
-    def latest(
-        self, *, at_least: Wish = "verified", max_age: timedelta | None = None
-    ) -> VerifiedCollection:
-        """Open the newest generation that is proven whole.
-
-        Raises:
-            GateClosedError: there is none, or it is older than `max_age`; the message says what
-                became of newer ones.
-        """
-        stored, standing = self._newest(at_least)
-        if max_age is not None and standing.age > max_age:
-            raise GateClosedError(
-                scan=self._scan.name,
-                generation=stored.receipt.scan_generation,
-                reason=f"{standing.word()}; expected at most {max_age}",
-            )
-        return unlock(stored, self._scan, workspace=self._workspace, at_least=at_least)
-
-    def generation(self, generation: str, *, at_least: Wish = "verified") -> VerifiedCollection:
-        """Open one generation by name.
-
-        Raises:
-            GateClosedError: it has no receipt, or one that does not say as much.
-        """
-        return unlock(
-            self.receipt(generation), self._scan, workspace=self._workspace, at_least=at_least
-        )
-
-    def partial(self, generation: str, *, accept: ConclusionScope) -> PartialCollection:
-        """Open what was read of one generation, as no more than its scope; raises as above."""
-        return open_partial(
-            self.receipt(generation), self._scan, workspace=self._workspace, accept=accept
-        )
-
-    def receipt(self, generation: str) -> StoredReceipt:
-        """Return the receipt of one generation, signature checked.
-
-        Raises:
-            GateClosedError: it has none.
-        """
-        return self._workspace.receipts(self._scan.name).read(
-            generation, trust=self._workspace.trust
-        )
-
-    def standing(self, *, at_least: Wish = "verified") -> Standing:
-        """Say which generation `latest` would open, how old it is, and what came after it."""
-        return self._newest(at_least)[1]
-
-    def _newest(self, at_least: Wish) -> tuple[StoredReceipt, Standing]:
-        newer: list[tuple[str, str]] = []
-        scope = scope_digest(self._scan)
-        for generation in reversed(self._workspace.receipts(self._scan.name).generations()):
-            stored = self.receipt(generation)
-            receipt = stored.receipt
-            whole = receipt.conclusion_scope in WHOLE_COLLECTION
-            if (
-                receipt.scope_digest == scope
-                and whole
-                and receipt.accepted
-                and satisfies(
-                    receipt.coverage_status,
-                    receipt.conclusion_scope,
-                    wish_status=at_least,
-                    wish_scope=receipt.conclusion_scope,
-                )
-            ):
-                age = self._workspace.clock() - observed_at(receipt)
-                return stored, Standing(opened=generation, age=age, newer=tuple(reversed(newer)))
-            newer.append((generation, why_closed(receipt)))
-        told = f"; {newer[0][0]}: {newer[0][1]}" if newer else ""
-        raise GateClosedError(
-            scan=self._scan.name,
-            generation=None,
-            reason=f"no generation is {at_least} over the whole collection{told}",
-        )
-
-
-def observed_at(receipt: Receipt) -> datetime:
-    """Return when the newest page of a generation was read."""
-    return datetime.fromisoformat(receipt.last_page_at or receipt.observation_started_at)
-
-
 def why_closed(receipt: Receipt) -> str:
     """Return in a few words why a receipt does not open the whole."""
     status = f"{receipt.coverage_status}, {receipt.conclusion_scope}"
@@ -312,9 +193,9 @@ def _frame(table: Table, generation: str, receipt: Receipt) -> pl.LazyFrame:
     paths: Sequence[str] = table.file_uris(generation)
     if not paths:
         return pl.LazyFrame(schema=pl.DataFrame(table.read(generation)).schema)
-    rows = pl.scan_parquet(
-        list(paths), hive_partitioning=False, missing_columns="insert"
-    ).with_columns(pl.lit(generation).alias("scan_generation"))
+    rows = pl.scan_parquet(list(paths), hive_partitioning=False, missing_columns="insert").select(
+        pl.lit(generation).alias("scan_generation"), pl.all()
+    )
     if not receipt.duplicate_ids:
         return rows
     return rows.unique("_key_hash", keep="first", maintain_order=True)

@@ -177,6 +177,11 @@ def find_project(*, lake: str | None = None, cwd: Path, environ: Mapping[str, st
     )
 
 
+def is_file(named: str) -> bool:
+    """Say whether what was typed means a scan file rather than a scan's name."""
+    return "/" in named or Path(named).suffix in (".yaml", ".yml")
+
+
 def lies_in_lake(path: Path, *, lake: str) -> bool:
     """Whether a local path, its links followed, is a local lake or lies below it."""
     return "://" not in lake and path.resolve().is_relative_to(Path(lake).resolve())

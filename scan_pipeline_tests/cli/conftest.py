@@ -14,12 +14,12 @@ import yaml
 from click.testing import CliRunner, Result
 
 from scan_pipeline.cli.main import cli
-from scan_pipeline.cli.scan_lookup import shipped_scan
 from scan_pipeline.simulator.faults import PageReplaced
 from scan_pipeline.simulator.principals import AUDITOR_TOKEN
 from scan_pipeline.simulator.registry import Registry
 from scan_pipeline.simulator.script import Script
 from scan_pipeline.simulator.server import running
+from scan_pipeline.stages.scan_lookup import shipped_scan
 
 PYPROJECT = """\
 [tool.scan_pipeline]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scan_pipeline.cli.scan_lookup import shipped_scan
+from scan_pipeline.stages.scan_lookup import shipped_scan
 from scan_pipeline_tests.cli.conftest import CommandLine
 
 NOWHERE = "http://192.0.2.1:9"  # TEST-NET-1 (RFC 5737): asked, it would not answer

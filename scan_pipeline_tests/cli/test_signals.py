@@ -65,4 +65,4 @@ def test_second_signal_ends_at_once_and_the_next_run_takes_the_walk_up(
 
     assert process.returncode == -signal.SIGTERM
     assert again.exit_code == 0, again.output
-    assert len(scan_pipeline.json("generations", "shop")) == 1
+    assert len(scan_pipeline.json("generations", "shop")) == 1, again.output

@@ -153,6 +153,7 @@ def station(bench: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Op
             *,
             settings: FaceSettings | None = None,
             workspace: Workspace | None = None,
+            persistent: bool = False,
         ) -> Station:
             registry = source if isinstance(source, Registry) else bench.registry(source)
             query = dict(source.query) if isinstance(source, Scenario) else {}
@@ -160,18 +161,21 @@ def station(bench: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Op
             place = workspace or bench.workspace(registry)
             settings = settings or FaceSettings()
             own = scan_definitions(scan, settings=settings, workspace=lambda: place)
+            instance = (
+                dg.DagsterInstance.local_temp(
+                    str(tmp_path_factory.mktemp("dagster")),
+                    overrides={"telemetry": {"enabled": False}},
+                )
+                if persistent  # schedules and sensors want one, and it is slower
+                else dg.DagsterInstance.ephemeral()
+            )
             analyses = dg.Definitions(assets=[total, seen], executor=dg.in_process_executor)
             return Station(
                 scan=scan,
                 face=Face(scan=scan.name, settings=settings),
                 workspace=place,
                 definitions=dg.Definitions.merge(own, analyses),
-                instance=stack.enter_context(
-                    dg.DagsterInstance.local_temp(
-                        str(tmp_path_factory.mktemp("dagster")),
-                        overrides={"telemetry": {"enabled": False}},
-                    )
-                ),
+                instance=stack.enter_context(instance),
             )
 
         yield opened

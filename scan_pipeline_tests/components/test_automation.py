@@ -4,8 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import dagster as dg
+import pytest
 
 from scan_pipeline.simulator.scenarios import scenario
+
+# `evaluate_automation_conditions` warns of its own use of a beta parameter.
+pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 
 NIGHT, NEXT_NIGHT = "20261130T020000Z", "20261201T020000Z"
 TOTAL, SEEN = dg.AssetKey(["analyses", "total"]), dg.AssetKey(["analyses", "seen"])

@@ -67,7 +67,7 @@ def test_sensor_begins_the_generation_that_a_click_named(station: Callable[..., 
 
 def test_schedule_names_its_generation_after_the_tick(station: Callable[..., Any]) -> None:
     """One generation a tick; evaluating a tick again changes nothing."""
-    opened = station()
+    opened = station(persistent=True)
     repository = opened.definitions.get_repository_def()
     schedule = repository.get_schedule_def("customers_schedule")
 
@@ -94,7 +94,9 @@ def test_schedule_names_its_generation_after_the_tick(station: Callable[..., Any
 
 def test_tick_in_another_timezone_is_named_in_utc(station: Callable[..., Any]) -> None:
     """02:00 in Berlin is 01:00 in UTC in winter."""
-    opened = station(None, {"schedule": {"cron": "0 2 * * *", "timezone": "Europe/Berlin"}})
+    opened = station(
+        None, {"schedule": {"cron": "0 2 * * *", "timezone": "Europe/Berlin"}}, persistent=True
+    )
     repository = opened.definitions.get_repository_def()
     schedule = repository.get_schedule_def("customers_schedule")
     moment = datetime.fromisoformat("2026-11-30T02:00:00+01:00")
@@ -116,7 +118,7 @@ def test_scan_without_schedule_has_none(station: Callable[..., Any]) -> None:
 
 def test_expired_generation_is_followed_by_another_attempt(station: Callable[..., Any]) -> None:
     """The snapshot is gone at page five, once: the second attempt goes through and says so."""
-    opened = station(scenario("snapshot_expires"))
+    opened = station(scenario("snapshot_expires"), persistent=True)
     first = opened.stages()
     asked = opened.tick("customers_restart")
     second = opened.stages(f"{NIGHT}.2")
@@ -132,7 +134,7 @@ def test_expired_generation_is_followed_by_another_attempt(station: Callable[...
 def test_attempts_are_bounded(station: Callable[..., Any], bench: Any) -> None:
     """Two restarts are allowed: the third attempt is the last."""
     registry = bench.registry(script=Script(faults=(SnapshotExpired(page=5),)))
-    opened = station(registry, {"operation.restarts": 2})
+    opened = station(registry, {"operation.restarts": 2}, persistent=True)
     names = [NIGHT]
     while True:
         opened.stages(names[-1])
@@ -149,7 +151,7 @@ def test_attempts_are_bounded(station: Callable[..., Any], bench: Any) -> None:
 @pytest.mark.parametrize("name", ["clean", "page_skipped"])
 def test_what_did_not_expire_is_not_begun_again(station: Callable[..., Any], name: str) -> None:
     """Neither an accepted night nor broken evidence is a reason for another attempt."""
-    opened = station(scenario(name), {"contract.limits": {"pages": 20}})
+    opened = station(scenario(name), {"contract.limits": {"pages": 20}}, persistent=True)
     opened.stages()
     asked = opened.tick("customers_restart")
 
@@ -159,10 +161,20 @@ def test_what_did_not_expire_is_not_begun_again(station: Callable[..., Any], nam
 
 def test_restart_waits_for_the_newest_generation(station: Callable[..., Any]) -> None:
     """An expired night is history once another generation was named."""
-    opened = station(scenario("snapshot_expires"))
+    opened = station(scenario("snapshot_expires"), persistent=True)
     opened.stages()
     clicked(opened)
     asked = opened.tick("customers_restart")
 
     assert not asked.run_requests
     assert "has no receipt yet" in asked.skip_message
+
+
+def test_partition_of_any_other_name_is_no_generation(station: Callable[..., Any]) -> None:
+    """Someone added one by hand: its run refuses in words, and the sensors pass over it."""
+    opened = station(persistent=True)
+    ran = opened.stages("tomorrow.maybe")
+    asked = opened.tick("customers_restart")
+
+    assert "found the generation 'tomorrow.maybe'" in ran.failures["customers__pages"]
+    assert not asked.run_requests

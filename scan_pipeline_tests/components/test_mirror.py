@@ -12,7 +12,7 @@ NIGHT = "20261130T020000Z"
 
 def test_generation_of_the_command_line_is_shown(station: Callable[..., Any]) -> None:
     """The lake has a receipt that Dagster does not know: a run shows it and writes nothing."""
-    opened = station()
+    opened = station(persistent=True)
     stored = run_scan(opened.scan, workspace=opened.workspace).stored
     generation = stored.receipt.scan_generation
     asked = opened.tick("customers_lake")
@@ -28,7 +28,7 @@ def test_generation_of_the_command_line_is_shown(station: Callable[..., Any]) ->
 
 def test_what_is_known_is_not_shown_again(station: Callable[..., Any]) -> None:
     """A generation that its own run told of asks for nothing."""
-    opened = station()
+    opened = station(persistent=True)
     opened.stages()
     asked = opened.tick("customers_lake")
 
@@ -40,7 +40,7 @@ def test_expired_attempts_of_the_command_line_are_shown_and_not_begun_again(
     station: Callable[..., Any],
 ) -> None:
     """The command line made both attempts; the restart sensor leaves them alone."""
-    opened = station(scenario("snapshot_expires"))
+    opened = station(scenario("snapshot_expires"), persistent=True)
     night = run_scan(opened.scan, workspace=opened.workspace)
     names = [each.receipt.scan_generation for each in (*night.earlier, night.stored)]
     asked = opened.tick("customers_lake")

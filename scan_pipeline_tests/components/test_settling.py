@@ -95,6 +95,34 @@ def test_generation_that_a_run_holds_is_left_alone(station: Callable[..., Any]) 
     assert not opened.opened.pipeline(NIGHT).is_sealed()
 
 
+@pytest.mark.parametrize(
+    ("job", "selection", "held"),
+    [
+        ("customers_generation", None, True),
+        ("support_cases_generation", None, False),
+        ("__ASSET_JOB", None, True),
+        ("__ASSET_JOB", ["customers", "pages"], True),
+        ("__ASSET_JOB", ["customers", "migration_audit"], False),
+        ("__ASSET_JOB", ["support_cases", "pages"], False),
+    ],
+)
+def test_run_holds_what_it_works_on(
+    station: Callable[..., Any], job: str, selection: list[str] | None, held: bool
+) -> None:
+    """Another scan's run, or an analysis of the same partition, holds nothing."""
+    opened = station()
+    opened.instance.add_run(
+        dg.DagsterRun(
+            job_name=job,
+            tags={"dagster/partition": NIGHT},
+            status=dg.DagsterRunStatus.STARTED,
+            asset_selection=None if selection is None else frozenset({dg.AssetKey(selection)}),
+        )
+    )
+
+    assert is_held(opened.face, NIGHT, instance=opened.instance) is held
+
+
 def test_generation_that_cannot_be_certified_does_not_keep_the_next_from_walking(
     station: Callable[..., Any],
 ) -> None:
@@ -173,7 +201,7 @@ with dg.DagsterInstance.from_config(str(folder / "home")) as instance:
 def test_terminated_run_ends_as_terminated_and_leaves_its_receipt(
     tmp_path: Path, shipped: Any
 ) -> None:
-    """A real run of a slow walk is interrupted between two pages, as Dagster interrupts it."""
+    """A real run of a slow walk is told to end between two pages, as Dagster's launcher does."""
     registry = Registry(size=1_000, script=Script(faults=(Delayed(page="every", seconds=0.2),)))
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
@@ -190,6 +218,8 @@ def test_terminated_run_ends_as_terminated_and_leaves_its_receipt(
         )
         while len(registry.served.pages) < 4 and process.poll() is None:
             time.sleep(0.05)
+        with dg.DagsterInstance.from_config(str(tmp_path / "home")) as instance:
+            instance.report_run_canceling(instance.get_runs()[0])
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
 

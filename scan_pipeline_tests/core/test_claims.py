@@ -14,6 +14,8 @@ from scan_pipeline.core.vocabulary import CONCLUSION_SCOPES, COVERAGE_STATUSES, 
 
 SNAPSHOT = "all_records_in_snapshot"
 LIVE = "records_encountered_in_live_traversal"
+TWO_WALKS = "all_records_present_throughout_both_walks"
+VERIFIED = ("verified", SNAPSHOT)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +24,7 @@ LIVE = "records_encountered_in_live_traversal"
         ("verified", SNAPSHOT, 10, "complete_aggregate"),
         ("verified", SNAPSHOT, 9, "partial_aggregate"),
         ("verified", "all_records_up_to_high_water_mark", 10, "complete_aggregate"),
-        ("corroborated", "all_records_present_throughout_both_walks", 10, "partial_aggregate"),
+        ("corroborated", TWO_WALKS, 10, "partial_aggregate"),
         ("unknown", LIVE, 10, "partial_aggregate"),
         ("unknown", SNAPSHOT, 10, "partial_aggregate"),
         ("verified", "bounded_view", 10, "partial_aggregate"),
@@ -34,29 +36,23 @@ def test_aggregate_is_complete_over_every_row_of_a_verified_whole(status, scope,
 
 
 @pytest.mark.parametrize(
-    ("status", "scope", "matches", "inspected", "budget_left", "claim"),
+    ("worth", "matches", "inspected", "budget_left", "claim"),
     [
-        ("verified", SNAPSHOT, 0, 10, True, "complete_no_match"),
-        ("verified", SNAPSHOT, 0, 10, False, "complete_no_match"),
-        ("verified", SNAPSHOT, 0, 9, True, "partial_no_match"),
-        ("verified", SNAPSHOT, 0, 9, False, "incomplete_budget_exhausted"),
-        ("verified", SNAPSHOT, 1, 1, False, "verified_match"),
-        ("unknown", LIVE, 0, 10, True, "partial_no_match"),
-        ("corroborated", "all_records_present_throughout_both_walks", 0, 10, True,
-         "partial_no_match"),
-        ("failed", SNAPSHOT, 0, 10, True, "partial_no_match"),
+        (VERIFIED, 0, 10, True, "complete_no_match"),
+        (VERIFIED, 0, 10, False, "complete_no_match"),
+        (VERIFIED, 0, 9, True, "partial_no_match"),
+        (VERIFIED, 0, 9, False, "incomplete_budget_exhausted"),
+        (VERIFIED, 1, 1, False, "verified_match"),
+        (("unknown", LIVE), 0, 10, True, "partial_no_match"),
+        (("corroborated", TWO_WALKS), 0, 10, True, "partial_no_match"),
+        (("failed", SNAPSHOT), 0, 10, True, "partial_no_match"),
     ],
-)  # fmt: skip
+)
 def test_absence_is_shown_by_a_verified_whole_that_was_all_inspected(
-    status, scope, matches, inspected, budget_left, claim
+    worth, matches, inspected, budget_left, claim
 ):
     assert claim == match_claim_name(
-        status,
-        scope,
-        matches=matches,
-        inspected=inspected,
-        population=10,
-        budget_left=budget_left,
+        *worth, matches=matches, inspected=inspected, population=10, budget_left=budget_left
     )
 
 

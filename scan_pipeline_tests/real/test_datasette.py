@@ -17,8 +17,9 @@ from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.publish import published_generation
+from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.run import run_scan
-from scan_pipeline.stages.unlock import LABELS, Collection, open_partial, unlock
+from scan_pipeline.stages.unlock import LABELS, open_partial, unlock
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.receipts import StoredReceipt
 from scan_pipeline_tests.real.conftest import Airports, Wire

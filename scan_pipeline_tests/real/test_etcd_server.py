@@ -14,8 +14,8 @@ from scan_pipeline.core.contract import Scan
 from scan_pipeline.simulator.population import population
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages.audit import Audit
+from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.run import run_scan
-from scan_pipeline.stages.unlock import Collection
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.project import find_project
 from scan_pipeline_tests.real.etcd_server import EtcdServer, serving_etcd

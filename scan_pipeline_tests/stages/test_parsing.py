@@ -281,7 +281,7 @@ def test_fast_way_and_close_look_agree(kind, values, nullable):
     reader = parser(pa.field("v", kind, nullable=nullable))
 
     closely = reader._one_by_one(texts)
-    fast = reader._at_once(texts)
+    fast = reader._at_once(b"\n".join(texts), rows=len(texts), block=2**20)
 
     assert (fast is None) or not closely.refused
     if fast is not None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scan_pipeline.cli.scan_lookup import defs_folder, find_scan, shipped_scan
 from scan_pipeline.core.errors import ConfigurationError, ContractError
+from scan_pipeline.stages.scan_lookup import defs_folder, find_scan, shipped_scan
 
 COMPONENT = """\
 type: scan_pipeline.components.Scan

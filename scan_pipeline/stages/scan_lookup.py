@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from scan_pipeline.cli.settings import is_file
 from scan_pipeline.core.errors import ConfigurationError, ContractError
 from scan_pipeline.sources.scan_file import ScanDocument, read_documents, read_scan_file
 from scan_pipeline.store.lake import check_name
+from scan_pipeline.store.project import is_file
 
 DEFS_FILE: Final = "defs.yaml"
 """Name of a component file of Dagster."""

@@ -1,0 +1,157 @@
+"""The `next_link` protocol: the source names the whole address of the next page.
+
+The link lies in the body (OData JSON Format 4.01, control information nextLink,
+docs.oasis-open.org; Microsoft Graph, learn.microsoft.com/graph/paging) or in a `Link` header (RFC
+8288), absolute or relative (RFC 3986); all read 2026-11-30. It is used whole: path and parameters
+are the server's, and ours are not added again. What it repeats of ours must say what we said; the
+pin and the bound of a walk must be repeated, since nothing else would tell that they still hold.
+"""
+
+from typing import Annotated, Final, Literal
+from urllib.parse import parse_qsl
+
+import httpx2
+from pydantic import Field
+
+from scan_pipeline.core.contract import FieldPath
+from scan_pipeline.core.errors import ContractError, ProtocolError
+from scan_pipeline.core.page import Continuation, Next, Position
+from scan_pipeline.core.receipt import AdapterRevision
+from scan_pipeline.core.value import record
+from scan_pipeline.sources.addresses import origin_of, shown
+from scan_pipeline.sources.end_signals import EndSignal, end_of
+from scan_pipeline.sources.envelope import ABSENT, value_at
+from scan_pipeline.sources.http_facts import HttpFacts
+from scan_pipeline.sources.http_source import HttpSource, Received
+from scan_pipeline.sources.link_header import target_of
+from scan_pipeline.sources.protocols import Protocol
+from scan_pipeline.sources.surroundings import Surroundings
+from scan_pipeline.sources.transport import Call
+from scan_pipeline.sources.uri_references import resolved
+
+REVISION = "next_link/1"
+
+
+@record
+class LinkFacts:
+    """Where the next link lies and what says the end.
+
+    Attributes:
+        at: where in the body the link lies; names with dots are a list, `["@odata.nextLink"]`.
+        relation: relation of the `Link` header that names the next page, where the body does not.
+        ends_when: the declared end signals; those without `at` speak of the link.
+        origins: origins that links may lead to beside the source's own. Credentials stay at home.
+    """
+
+    at: FieldPath = ()
+    relation: str | None = None
+    ends_when: Annotated[tuple[EndSignal, ...], Field(min_length=1)]
+    origins: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.at) == (self.relation is not None):
+            raise ContractError("next needs exactly one of: at, relation")
+        for each in self.origins:
+            origin_of(each)
+
+
+@record
+class NextLinkSource(HttpFacts):
+    """The facts of one collection whose pages name the next one.
+
+    Attributes:
+        next: where the link lies and what says the end.
+    """
+
+    protocol: Literal["next_link"]
+    next: LinkFacts
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method != "GET":
+            raise ContractError("a next link is followed by GET; expected no other method")
+        self.check_reads(self.next.at, *(each.at for each in self.next.ends_when))
+
+
+class NextLink(HttpSource):
+    """Walks a `NextLinkSource`; a position's token is the absolute address of its page."""
+
+    def __init__(self, facts: NextLinkSource, surroundings: Surroundings) -> None:
+        super().__init__(facts, surroundings, origins=facts.next.origins)
+        self._facts = facts
+        self.adapter = AdapterRevision(name="next_link", revision=REVISION)
+
+    @property
+    def facts(self) -> NextLinkSource:
+        """Return what is declared of the source."""
+        return self._facts
+
+    def call(self, position: Position) -> Call:
+        """Follow the link whole, with our headers again; the first page is asked for by us.
+
+        Raises:
+            ProtocolError: `request_changed`, the link asks for something else than we did.
+        """
+        first = self.request.call(position)
+        if position.token is None:
+            return first
+        self._check(position.token, position)
+        return Call(url=position.token, headers=first.headers)
+
+    def follows(self, received: Received, position: Position) -> Continuation:
+        """Return the link made absolute, or the end that the source declared."""
+        facts = self._facts.next
+        if facts.relation is not None:
+            target = target_of(received.answer.headers.get("link"), relation=facts.relation)
+            link = ABSENT if target is None else target
+            where = f"rel={facts.relation} of the Link header"
+        else:
+            link, where = value_at(received.around, facts.at), ".".join(facts.at)
+        end = end_of(
+            received.around,
+            facts.ends_when,
+            at=facts.at,
+            records=len(received.records),
+            token=link,
+        )
+        if end is not None:
+            return end
+        if link is ABSENT:
+            raise ProtocolError(
+                "continuation_missing", f"no link at {where}; expected one or a declared end"
+            )
+        if not isinstance(link, str) or not link.strip():
+            raise ProtocolError("continuation_invalid", f"{where} holds no link; expected a URL")
+        return Next(token=resolved(link.strip(), base=self._asked(position)))
+
+    def _asked(self, position: Position) -> str:
+        """Return the address that a page was asked for at; what it links to is relative to it."""
+        if position.token is not None:
+            return position.token
+        call = self.request.call(position)
+        return str(httpx2.URL(call.url).copy_merge_params(list(call.params)))
+
+    def _check(self, link: str, position: Position) -> None:
+        """Hold a link's parameters against ours; our page size is the one that may change."""
+        ours = dict(parse_qsl(httpx2.URL(self._facts.url).query.decode(), keep_blank_values=True))
+        ours |= self._facts.params
+        held = {each.name: str(each.value) for each in self.request.held_still(position)}
+        said = parse_qsl(link.partition("?")[2], keep_blank_values=True)
+        for name, value in said:
+            expected = (ours | held).get(name, value)
+            if value != expected:
+                raise ProtocolError(
+                    "request_changed",
+                    f"the link to {shown(link)} asks for another {name}; expected the one that the "
+                    "walk began with",
+                )
+        missing = sorted(held.keys() - {name for name, _ in said})
+        if missing:
+            raise ProtocolError(
+                "request_changed",
+                f"the link to {shown(link)} does not repeat {', '.join(missing)}; expected what "
+                "holds the collection still on every request",
+            )
+
+
+PROTOCOL: Final = Protocol(facts=NextLinkSource, open=NextLink)

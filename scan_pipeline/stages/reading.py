@@ -1,0 +1,169 @@
+"""A scan's generations, opened by what they prove: where most readers begin."""
+
+import os
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from scan_pipeline.core.contract import Scan, scope_digest
+from scan_pipeline.core.coverage import satisfies
+from scan_pipeline.core.errors import GateClosedError
+from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.value import record
+from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
+from scan_pipeline.stages.scan_lookup import find_scan
+from scan_pipeline.stages.unlock import (
+    PartialCollection,
+    VerifiedCollection,
+    Wish,
+    open_partial,
+    unlock,
+    why_closed,
+)
+from scan_pipeline.stages.workspace import Workspace, open_workspace
+from scan_pipeline.store.receipts import StoredReceipt
+
+
+def open_collection(
+    named: str,
+    *,
+    lake: str | None = None,
+    folder: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> "Collection":
+    """Open a scan's generations by the scan's name or file.
+
+    Args:
+        named: name of a scan of the project, or path of a scan file.
+        lake: where the tables lie; None for the project's own.
+        folder: folder whose project is meant; None for the working folder.
+        environ: variables; None for those of the process.
+
+    Raises:
+        ContractError: there is no such scan, or its file does not parse.
+        ConfigurationError: nothing says where the lake is.
+    """
+    folder = folder or Path.cwd()
+    variables = os.environ if environ is None else environ
+    workspace = open_workspace(lake=lake, cwd=folder, environ=variables)
+    return Collection(find_scan(named, folder=folder).parse(), workspace=workspace)
+
+
+@record
+class Standing:
+    """What a reader should know of a scan's generations, newest first.
+
+    Attributes:
+        opened: the generation that satisfies the wish.
+        age: time since its last page.
+        newer: generations after it that do not, with the reason of each.
+    """
+
+    opened: str
+    age: timedelta
+    newer: tuple[tuple[str, str], ...]
+
+    def word(self) -> str:
+        """Return it as one sentence."""
+        days = self.age.total_seconds() / 86400
+        said = f"data of generation {self.opened}, {days:.1f} days old"
+        if self.newer:
+            generation, why = self.newer[-1]
+            said += f"; the newer generation {generation} was not accepted: {why}"
+        return said
+
+
+class Collection:
+    """The generations of one scan, to be opened by what they prove.
+
+    Args:
+        scan: the contract the reader means.
+        workspace: where the tables lie.
+    """
+
+    def __init__(self, scan: Scan, *, workspace: Workspace) -> None:
+        self._scan, self._workspace = scan, workspace
+
+    def latest(
+        self, *, at_least: Wish = "verified", max_age: timedelta | None = None
+    ) -> VerifiedCollection:
+        """Open the newest generation that is proven whole.
+
+        Raises:
+            GateClosedError: there is none, or it is older than `max_age`; the message says what
+                became of newer ones.
+        """
+        stored, standing = self._newest(at_least)
+        if max_age is not None and standing.age > max_age:
+            raise GateClosedError(
+                scan=self._scan.name,
+                generation=stored.receipt.scan_generation,
+                reason=f"{standing.word()}; expected at most {max_age}",
+            )
+        return unlock(stored, self._scan, workspace=self._workspace, at_least=at_least)
+
+    def generation(self, generation: str, *, at_least: Wish = "verified") -> VerifiedCollection:
+        """Open one generation by name.
+
+        Raises:
+            GateClosedError: it has no receipt, or one that does not say as much.
+        """
+        return unlock(
+            self.receipt(generation), self._scan, workspace=self._workspace, at_least=at_least
+        )
+
+    def partial(self, generation: str, *, accept: ConclusionScope) -> PartialCollection:
+        """Open what was read of one generation, as no more than its scope; raises as above."""
+        return open_partial(
+            self.receipt(generation), self._scan, workspace=self._workspace, accept=accept
+        )
+
+    def receipt(self, generation: str) -> StoredReceipt:
+        """Return the receipt of one generation, signature checked.
+
+        Raises:
+            GateClosedError: it has none.
+        """
+        return self._workspace.receipts(self._scan.name).read(
+            generation, trust=self._workspace.trust
+        )
+
+    def standing(self, *, at_least: Wish = "verified") -> Standing:
+        """Say which generation `latest` would open, how old it is, and what came after it."""
+        return self._newest(at_least)[1]
+
+    def _newest(self, at_least: Wish) -> tuple[StoredReceipt, Standing]:
+        newer: list[tuple[str, str]] = []
+        scope = scope_digest(self._scan)
+        for generation in reversed(self._workspace.receipts(self._scan.name).generations()):
+            stored = self.receipt(generation)
+            receipt = stored.receipt
+            whole = receipt.conclusion_scope in WHOLE_COLLECTION
+            if (
+                receipt.scope_digest == scope
+                and whole
+                and receipt.accepted
+                and satisfies(
+                    receipt.coverage_status,
+                    receipt.conclusion_scope,
+                    wish_status=at_least,
+                    wish_scope=receipt.conclusion_scope,
+                )
+            ):
+                age = self._workspace.clock() - observed_at(receipt)
+                return stored, Standing(opened=generation, age=age, newer=tuple(reversed(newer)))
+            other = "walked under another contract; run the scan again"
+            newer.append(
+                (generation, why_closed(receipt) if receipt.scope_digest == scope else other)
+            )
+        told = f"; {newer[0][0]}: {newer[0][1]}" if newer else ""
+        raise GateClosedError(
+            scan=self._scan.name,
+            generation=None,
+            reason=f"no generation is {at_least} over the whole collection{told}",
+        )
+
+
+def observed_at(receipt: Receipt) -> datetime:
+    """Return when the newest page of a generation was read."""
+    return datetime.fromisoformat(receipt.last_page_at or receipt.observation_started_at)

@@ -1,0 +1,129 @@
+"""Sources that answer as a case says, and note what a right client would not have asked."""
+
+import gzip
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx2
+
+Step = Mapping[str, Any]
+
+
+class Script(httpx2.BaseTransport):
+    """A scripted source.
+
+    Attributes:
+        asked: address of every request.
+        wrong: requests that a right client does not send.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.wrong: list[str] = []
+
+    @property
+    @abstractmethod
+    def left(self) -> int:
+        """Return how many answers were never asked for."""
+
+    @abstractmethod
+    def step(self, request: httpx2.Request) -> Step | None:
+        """Return the answer to a request, None where a right client does not send it."""
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answer one request."""
+        self.asked.append(str(request.url))
+        step = self.step(request)
+        if step is None:
+            self.wrong.append(f"{request.method} {request.url}")
+            return httpx2.Response(400, json={"error": "not what a right client sends"})
+        if step.get("transport") == "read_timeout":
+            raise httpx2.ReadTimeout("", request=request)
+        return _response(step)
+
+
+class InOrder(Script):
+    """Answers one after another; each says what its request must hold.
+
+    Args:
+        steps: the answers, with `request` as the parameters that must be sent.
+        continuation: parameters that must be absent where a request does not name them.
+    """
+
+    def __init__(self, steps: Sequence[Step], *, continuation: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._steps = [each for each in steps if "request" in each]
+        self._continuation = continuation
+
+    @property
+    def left(self) -> int:
+        """Return how many answers were never asked for."""
+        return len(self._steps)
+
+    def step(self, request: httpx2.Request) -> Step | None:
+        """Return the next answer, if this is the request it belongs to."""
+        if not self._steps:
+            return None
+        expected = dict(self._steps[0]["request"])
+        auth = expected.pop("auth", None)
+        if auth is not None and request.headers.get("authorization") != f"Bearer {auth}":
+            return None
+        sent = dict(request.url.params)
+        wanted = {name: str(value) for name, value in expected.items()}
+        missing = {name for name, value in wanted.items() if sent.get(name) != value}
+        added = {name for name in self._continuation if name in sent and name not in wanted}
+        return None if missing or added else self._steps.pop(0)
+
+
+class BySelector(Script):
+    """Answers by what a request holds; an answer may be given a number of times only."""
+
+    def __init__(self, pages: Sequence[Step]) -> None:
+        super().__init__()
+        self._pages = [dict(page) for page in pages]
+        self._given = [0] * len(pages)
+
+    @property
+    def left(self) -> int:
+        """Return how many answers were never asked for."""
+        return self._given.count(0)
+
+    def step(self, request: httpx2.Request) -> Step | None:
+        """Return the first answer that this request selects."""
+        for number, page in enumerate(self._pages):
+            used_up = "times" in page and self._given[number] >= page["times"]
+            if not used_up and _selects(page["when"], request):
+                self._given[number] += 1
+                return page
+        return None
+
+
+def _selects(when: Mapping[str, Any], request: httpx2.Request) -> bool:
+    sent = dict(request.url.params)
+    for name, value in when.items():
+        if name == "url":
+            if str(request.url) != value:
+                return False
+        elif value is None:
+            if name in sent:
+                return False
+        elif sent.get(name) != str(value):
+            return False
+    return True
+
+
+def _response(step: Step) -> httpx2.Response:
+    headers = dict(step["headers"])
+    if "raw_gzip_members" in step:
+        raw = b"".join(
+            gzip.compress("".join(f"{line}\n" for line in lines).encode())
+            for lines in step["raw_gzip_members"]
+        )
+        return httpx2.Response(step["status"], headers=headers, stream=httpx2.ByteStream(raw))
+    raw = step.get("raw") or step.get("raw_body")
+    if raw is None:
+        body = step["body"]
+        raw = body if isinstance(body, str) else json.dumps(body)
+    return httpx2.Response(step["status"], headers=headers, content=raw.encode())
