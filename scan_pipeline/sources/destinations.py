@@ -32,6 +32,7 @@ class Destinations:
         self.origin = origin_of(url)
         self._others = frozenset(map(origin_of, others)) - {self.origin}
         self._resolve = resolve
+        self._home: str | None = None
 
     def is_home(self, url: str) -> bool:
         """Say whether an address lies on the source's own origin, where credentials may go.
@@ -39,6 +40,8 @@ class Destinations:
         Raises:
             DestinationRefusedError: it lies where no request may go.
         """
+        if url == self._home:  # every page but the first, where a parameter carries the token
+            return True
         try:
             origin = origin_of(url)
             named = bool(httpx2.URL(url).userinfo)
@@ -47,6 +50,7 @@ class Destinations:
         if named:
             raise _refused(f"{shown(url)} was given with a user; expected an address alone")
         if origin == self.origin:
+            self._home = url
             return True
         allowed = sorted({self.origin, *self._others})
         if origin not in self._others:

@@ -124,7 +124,8 @@ def _span(body: bytes, raw: msgspec.Raw) -> tuple[int, int]:
 
 def _raw_records(body: bytes, path: FieldPath) -> list[msgspec.Raw]:
     try:
-        body.decode()  # msgspec passes invalid UTF-8 through in raw values
+        if not body.isascii():
+            body.decode()  # msgspec passes invalid UTF-8 through in raw values
         found: Any = _decoder(path).decode(body)
         for _ in path:
             found = msgspec.UNSET if found is msgspec.UNSET else found.member

@@ -67,8 +67,7 @@ class ReadAhead:
         """Let go of what was read ahead, and of the connections."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         for connection in self._opened:
-            with suppress(psycopg.Error, AttributeError):  # one that is gone has nothing to cancel
-                connection.connection.driver_connection.cancel()  # pyright: ignore[reportOptionalMemberAccess]
+            _cancel(connection)
         self._pool.shutdown(wait=True)
         for connection in self._opened:
             connection.invalidate()
@@ -81,3 +80,11 @@ class ReadAhead:
             self._opened.append(connection)
         with told(pinned=True):
             return connection.execute(self._query(position)).all()
+
+
+def _cancel(connection: sa.Connection) -> None:
+    """End a query that still runs; a connection that is gone runs none."""
+    driver = None if connection.invalidated else connection.connection.driver_connection
+    if isinstance(driver, psycopg.Connection):
+        with suppress(psycopg.Error):
+            driver.cancel()

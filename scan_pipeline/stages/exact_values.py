@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,6 +18,8 @@ _MANY: Final = b"0" * 16
 _NUMBER: Final = re.compile(rb"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _BEFORE_NUMBER: Final = (b":", b",", b"[")
 _SPACE: Final = b" \t\r\n"
+_NUMBER_BYTES: Final = frozenset(bytes([byte]) for byte in b"0123456789.")
+_DECIMAL: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _EXPONENT: Final = re.compile(rb"[:,\[]\s*(-?[\d.]+[eE]-\d+)")
 
 
@@ -115,6 +117,21 @@ def doubles_are_exact(texts: bytes, table: pa.Table) -> bool:
     )
 
 
+def exponents_are_shallow(texts: bytes) -> bool:
+    """Say whether no number has a negative exponent of two digits or more.
+
+    Arrow 26 looks beyond its tables for a decimal's scale of 77 and more: 1e-77 becomes 0, and
+    1e-999999999 ends the process. False may also mean a text that looks like such a number.
+    """
+    for mark in (b"e-", b"E-"):
+        at = texts.find(mark)
+        while at > 0:
+            if texts[at - 1 : at] in _NUMBER_BYTES and texts[at + 2 : at + 4].isdigit():
+                return False
+            at = texts.find(mark, at + 2)
+    return True
+
+
 def _long_numbers(texts: bytes) -> Iterator[bytes]:
     """Yield the numbers of 16 digits and more; what stands in a string may look like one.
 
@@ -162,12 +179,23 @@ def _plain_value(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_floating(kind) and numeric:
         return _double(value)
     if pa.types.is_decimal(kind) and numeric:
-        return Decimal(value)
-    if isinstance(value, str) and (
-        pa.types.is_decimal(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
-    ):
-        return _read(value, kind)
+        return _in_plain_digits(Decimal(value), kind)
+    if pa.types.is_decimal(kind) and isinstance(value, str):
+        if not _DECIMAL.fullmatch(value):
+            raise NotExactError(f"a text that is no {kind}")
+        return _in_plain_digits(_decimal(value, kind), kind)
+    if (pa.types.is_timestamp(kind) or pa.types.is_date(kind)) and isinstance(value, str):
+        return _moment(value, kind)
     raise NotExactError(found)
+
+
+def _in_plain_digits(value: Decimal, kind: pa.DataType) -> Decimal:
+    """Return a number without an exponent above zero, which Arrow refuses whatever its value."""
+    if not value:
+        return Decimal(0)
+    if abs(value.adjusted()) > kind.precision:
+        raise NotExactError(f"a number with more digits than {kind}")
+    return Decimal(format(value, "f"))
 
 
 def _double(value: int | Decimal) -> float:
@@ -177,8 +205,15 @@ def _double(value: int | Decimal) -> float:
         raise NotExactError("a number beyond every double") from None
 
 
-def _read(text: str, kind: pa.DataType) -> Any:
-    """Read a number or moment from a text, as Arrow's JSON reader and casts do."""
+def _decimal(text: str, kind: pa.DataType) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise NotExactError(f"a number with more digits than {kind}") from None
+
+
+def _moment(text: str, kind: pa.DataType) -> Any:
+    """Read a moment or day from a text, as a cast does."""
     try:
         return pc.cast(pa.scalar(text), kind).as_py()
     except pa.ArrowInvalid:

@@ -13,11 +13,13 @@ import pyarrow.json as pj
 
 from scan_pipeline.core.canonical import CanonicalFormError, canonical_json, parse_exact
 from scan_pipeline.core.value import record
+from scan_pipeline.stages.column_types import holds_decimals, names_within, read_as
 from scan_pipeline.stages.exact_values import (
     NotExactError,
     doubles_are_exact,
     exact_text,
     exact_value,
+    exponents_are_shallow,
 )
 from scan_pipeline.stages.record_schema import ResolvedSchema
 
@@ -70,14 +72,15 @@ class RecordParser:
             [
                 pa.field(
                     field.name,
-                    _read_as(field.type),
+                    read_as(field.type),
                     nullable=field.nullable or field.name in schema.optional,
                 )
                 for field in schema.columns
             ]
         )
-        self._inner = set[str]().union(*(_names_within(field.type) for field in schema.columns))
+        self._inner = set[str]().union(*(names_within(field.type) for field in schema.columns))
         self._fast = not schema.as_json
+        self._decimals = [each.name for each in schema.columns if holds_decimals(each.type)]
 
     def parse(self, records: Sequence[bytes]) -> Parsed:
         """Parse records; the result has one row for each, in order."""
@@ -113,11 +116,15 @@ class RecordParser:
             return None
         try:
             table = table.select(self._nullable.names).cast(self._nullable)
+            for name in self._decimals:  # the reader looks at a decimal's digits, not at its size
+                table.column(name).validate(full=True)
         except pa.ArrowInvalid:
             return None
         return table if doubles_are_exact(lines, table) else None
 
     def _read_lines(self, lines: bytes, *, block: int) -> pa.Table | None:
+        if self._decimals and not exponents_are_shallow(lines):
+            return None
         try:
             return pj.read_json(
                 pa.BufferReader(lines),
@@ -265,30 +272,6 @@ def _kind(value: Any) -> str:
             return "string"
         case _:
             return "json"
-
-
-def _read_as(kind: pa.DataType) -> pa.DataType:
-    """Return the type as which Arrow's reader reads a type.
-
-    Moments are read as text and cast afterwards: the reader takes one without a zone for UTC and
-    a number for a date, which the cast refuses (pyarrow 26).
-    """
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return pa.string()
-    if pa.types.is_list(kind):
-        return pa.list_(_read_as(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(each.name, _read_as(each.type)) for each in kind])
-    return kind
-
-
-def _names_within(kind: pa.DataType) -> set[str]:
-    """Return the names of a type's members, however deep."""
-    if pa.types.is_list(kind):
-        return _names_within(kind.value_type)
-    if pa.types.is_struct(kind):
-        return {each.name for each in kind}.union(*(_names_within(each.type) for each in kind))
-    return set()
 
 
 def _refused(row: int, field: pa.Field, found: str) -> Refused:

@@ -64,7 +64,7 @@ class Pipeline:
         self.scan, self.generation = scan, generation
         self._workspace = workspace
         self._evidence = evidence or generation
-        self._reconciled: Reconciled | None = None
+        self._read: tuple[list[Event], WalkEvidence, Reconciled] | None = None
 
     @cached_property
     def schema(self) -> ResolvedSchema:
@@ -156,15 +156,8 @@ class Pipeline:
 
     def reconciliation(self) -> Reconciled:
         """Reconcile the staged records; the summaries and findings are written with it."""
-        store = self.store
-        events = store.events()
-        walk = self.walk(events)
-        reconciled = self.reconcile(walk, events, last_accepted=self._last_accepted())
-        if not store.is_sealed():
-            store.write_summaries(reconciled.partitions)
-            self._write_findings(store, walk, reconciled.figures)
-        self._reconciled = reconciled
-        return reconciled
+        self._read = self._read_back()
+        return self._read[-1]
 
     def receipt(self, *, supersedes: str | None = None) -> StoredReceipt:
         """Certify the generation, once, and publish it where it is accepted.
@@ -176,10 +169,8 @@ class Pipeline:
         if store.is_sealed():
             store.receipts.repair(self.generation)
             return store.receipts.read(self.generation, trust=trust)
-        events = store.events()
-        walk = self.walk(events)
-        reconciled = self._reconciled or self.reconciliation()
-        self._reconciled = None
+        events, walk, reconciled = self._read or self._read_back()
+        self._read = None
         receipt = make_receipt(
             self.scan,
             generation=self.generation,
@@ -241,6 +232,17 @@ class Pipeline:
             ).run()
         finally:
             source.close()
+
+    def _read_back(self) -> tuple[list[Event], WalkEvidence, Reconciled]:
+        """Read the tables back: the walk, and its records reconciled and written down."""
+        store = self.store
+        events = store.events()
+        walk = self.walk(events)
+        reconciled = self.reconcile(walk, events, last_accepted=self._last_accepted())
+        if not store.is_sealed():
+            store.write_summaries(reconciled.partitions)
+            self._write_findings(store, walk, reconciled.figures)
+        return events, walk, reconciled
 
     def _check_fields(self) -> None:
         """Refuse a contract whose fields the record schema lacks, before the walk and not after."""

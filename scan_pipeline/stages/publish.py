@@ -39,9 +39,7 @@ def publish(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> bool:
     if current is not None and generation_order(current) >= generation_order(generation):
         return False
     staged = checked_records(stored, workspace)
-    first = next(staged.batches(generation), None)
-    written = staged.read(generation).schema if first is None else first.schema
-    keep = [field for field in written if field.name not in HIDDEN]
+    keep = [each for each in staged.written_schema(generation) if each.name not in HIDDEN]
     schema = pa.schema(keep)
     repeats = stored.receipt.duplicate_ids > 0
     rows = pa.RecordBatchReader.from_batches(

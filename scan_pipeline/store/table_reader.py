@@ -135,6 +135,10 @@ class TableReader:
         """Return where a generation's files lie, in the order of its rows; errors as `files`."""
         return tuple(f"{self.uri}/{file.path}" for file in self.files(generation))
 
+    def written_schema(self, generation: str) -> pa.Schema:
+        """Return the columns of a generation's rows; errors as `read`."""
+        return self._read_schema(self.files(generation), columns=None, at=None)
+
     def batches(
         self,
         generation: str,

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scan_pipeline_tests.cases.replay import Expected, Outcome, Replay
+from scan_pipeline_tests.cases.scripts import InOrder
 
 OF_A_LIVE_WALK = frozenset({"live_traversal", "no_denominator"})
 """What is said of every complete walk over a source that pins nothing."""
@@ -104,6 +105,9 @@ def disagreements(replay: Replay, outcome: Outcome) -> Iterator[str]:
         if outcome.refused is None:
             yield "the scan file was not refused"
         return
+    script = replay.script
+    if isinstance(script, InOrder) and script.left and expected.kind not in REFUSED_WHOLE:
+        yield f"{script.left} answers were not asked for"
     if outcome.refused is not None:
         yield f"the scan file was refused: {outcome.refused}"
         return

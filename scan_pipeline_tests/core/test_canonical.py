@@ -111,7 +111,7 @@ def test_text_without_one_exact_meaning_is_refused(case: dict) -> None:
         {None: 1, "a": 2},
         b"bytes",
         {1, 2},
-        object(),
+        pytest.param(object(), id="object"),
         1j,
     ],
     ids=repr,

@@ -62,8 +62,10 @@ def base_url(airports: Airports, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture
-def wire() -> Wire:
-    return Wire()
+def wire() -> Iterator[Wire]:
+    wire = Wire()
+    yield wire
+    wire.close()
 
 
 @pytest.fixture

@@ -320,7 +320,8 @@ def test_signal_in_mid_call_leaves_a_receipt_and_no_child(tmp_path, of_customers
     of_customers("slow", SLOWLY)
     notes = tmp_path / "notes"
     environ = {**os.environ, "SCAN_PIPELINE_LAKE": str(tmp_path / "lake")}
-    command = [sys.executable, "-m", "scan_pipeline.cli.main", "run", "--json", "scan.yaml"]
+    run = "from scan_pipeline.cli.main import main; main()"
+    command = [sys.executable, "-c", run, "run", "--json", "scan.yaml"]
     with subprocess.Popen(
         command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

@@ -7,12 +7,16 @@ from copy import deepcopy
 from typing import Any, Final
 
 from scan_pipeline.core.contract import Scan
+from scan_pipeline.simulator.answer_faults import ConnectionCut, ResponseLost
 from scan_pipeline.simulator.mcp_server import NAME, running_mcp
 from scan_pipeline.simulator.registry import Registry
 from scan_pipeline.simulator.scenario import Scenario
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages.run import run_scan
+from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline_tests.conftest import Bench, Walked, edited
+
+LOST_AFTER_S: Final = 5.0
 
 COUNTED_BY: Final = ("region", "schema_version", "status", "tenant", "view", "up_to")
 """Parameters of a list that the counts by partition want too."""
@@ -75,9 +79,22 @@ def as_mcp(attributes: Mapping[str, Any], transport: Mapping[str, Any]) -> dict[
 class McpBench(Bench):
     """Runs scans against registries that speak MCP, over streamable HTTP."""
 
+    endpoint = "http://127.0.0.1:1/mcp"
+
     def scan(self, edits: Mapping[str, Any] | None = None, *, base: str = "") -> Scan:
-        attributes = as_mcp(edited(self.shipped, edits or {}), over_http(base))
+        """Return the shipped scan, edited, led to an endpoint, or to the last one."""
+        attributes = as_mcp(edited(self.shipped, edits or {}), over_http(base or self.endpoint))
         return parse_scan(json.loads(json.dumps(attributes)))
+
+    def workspace(self, registry: Registry | None = None, **arguments: Any) -> Workspace:
+        """Return a workspace of its own; looking whether to end is no wait."""
+        del registry
+
+        def sleep(seconds: float) -> None:
+            if seconds:
+                self.clock.sleep(seconds)
+
+        return super().workspace(None, **{"sleep": sleep, **arguments})
 
     def walk(
         self,
@@ -87,10 +104,15 @@ class McpBench(Bench):
         over: str = "port",
         **arguments: Any,
     ) -> Walked:
+        """Run the shipped scan against a registry; in a process of its own or not is all one."""
+        del over
         registry = source if isinstance(source, Registry) else self.registry(source)
         query = dict(source.query) if isinstance(source, Scenario) else {}
         edits = {**({"source.params": query} if query else {}), **(edits or {})}
-        scan = self.scan(edits, base=self.stack.enter_context(running_mcp(registry)))
-        workspace = self.workspace(**arguments)
+        if any(isinstance(fault, ConnectionCut | ResponseLost) for fault in registry.script.faults):
+            # Here a lost answer never comes: how long to wait for it decides how long this takes.
+            edits.setdefault("operation.retries", {"timeout": LOST_AFTER_S})
+        self.endpoint = self.stack.enter_context(running_mcp(registry))
+        scan, workspace = self.scan(edits), self.workspace(**arguments)
         night = run_scan(scan, workspace=workspace)
         return Walked(scan=scan, workspace=workspace, registry=registry, night=night)

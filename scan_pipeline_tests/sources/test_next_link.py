@@ -10,6 +10,7 @@ import pytest
 from scan_pipeline.core.errors import ContractError, DestinationRefusedError, ProtocolError
 from scan_pipeline.core.page import End, Next
 from scan_pipeline.sources.catalogue import ScanFileError
+from scan_pipeline.sources.destinations import Destinations
 from scan_pipeline.sources.link_header import target_of
 from scan_pipeline.sources.uri_references import resolved
 from scan_pipeline_tests.sources.over_http import Asking, Killed, answered, scan_of, walk
@@ -386,6 +387,7 @@ def test_other_origin_that_the_contract_names_is_followed_without_credentials():
 )
 def test_target_inside_our_network_is_refused_even_where_it_is_named(origin, kind):
     here = Asking(source({**IN_BODY, "origins": [origin]}, auth=AUTH), linking(f"{origin}/x"))
+
     with pytest.raises(DestinationRefusedError, match=kind):
         here.fetch(f"{origin}/x")
 
@@ -399,6 +401,52 @@ def test_source_inside_our_network_may_link_within_it():
     here.fetch(here.fetch().continuation.token)
 
     assert here.last.url.host == "10.0.0.2"
+
+
+ADDRESSES = {"inside.test": ("10.0.0.9",), "outside.test": ("93.184.216.34", "2606:2800::1")}
+
+
+@pytest.mark.parametrize(
+    ("home", "target", "told"),
+    [
+        ("outside.test", "inside.test", "private"),
+        ("inside.test", "inside.test", None),
+        ("outside.test", "outside.test", None),
+        ("outside.test", "unknown.test", None),
+    ],
+)
+def test_named_host_is_looked_up_before_it_is_asked(home, target, told):
+    """One without an address is left to the connection, which may go through a proxy."""
+    destinations = Destinations(
+        f"https://{home}",
+        others=(f"https://{target}:8443",),
+        resolve=lambda host: ADDRESSES.get(host, ()),
+    )
+
+    if told is None:
+        assert destinations.is_home(f"https://{target}:8443/x") is False
+    else:
+        with pytest.raises(DestinationRefusedError, match=told):
+            destinations.is_home(f"https://{target}:8443/x")
+
+
+def test_named_second_server_is_asked_and_given_no_credential(tmp_path):
+    last = json.dumps({"items": [{"id": "b"}], "next": None}).encode()
+
+    with serving(lambda _: (200, {}, last)) as (other, heard):
+        page = json.dumps({"items": [{"id": "a"}], "next": f"{other}/2?signed=x"}).encode()
+        with serving(lambda _: (200, {}, page)) as (base, asked):
+            came = walk(
+                source({**IN_BODY, "origins": [other]}, url=f"{base}/things", auth=AUTH),
+                None,
+                tmp_path,
+                environ=SECRET,
+            )
+
+    assert came.keys == ["a", "b"]
+    assert "authorization: bearer the secret itself" in asked[0].lower()
+    assert len(heard) == 1
+    assert "authorization" not in heard[0].lower()
 
 
 def test_foreign_link_reaches_no_second_server(tmp_path, listener):

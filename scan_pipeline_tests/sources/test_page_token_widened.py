@@ -293,6 +293,25 @@ def test_lists_inside_records_that_are_cut_are_told(tmp_path):
     assert came.verdict == ("finished", "unknown", LIVE_SCOPE)
 
 
+@pytest.mark.parametrize(("members", "status"), [([1], "verified"), ([1, 2], "unknown")])
+def test_pinned_collection_with_a_cut_list_inside_is_not_verified(tmp_path, members, status):
+    facts = source(
+        nested=[{"at": "members", "cap": 2}],
+        snapshot={"at": "version", "send_as": "version"},
+        count={"at": "total", "exactness": "exact"},
+    )
+    page = {"items": [{"id": "a", "members": members}], "next": None, "version": "v", "total": 1}
+
+    came = walk(
+        facts,
+        lambda _: answered(page),
+        tmp_path,
+        contract={"key": ["id"], "consistency": "snapshot"},
+    )
+
+    assert came.receipt.coverage_status == status
+
+
 # a window on the results
 
 

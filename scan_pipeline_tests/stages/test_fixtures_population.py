@@ -10,6 +10,7 @@ from scan_pipeline.simulator.mutations import Delete, Insert
 from scan_pipeline.simulator.principals import ANALYST_TOKEN
 from scan_pipeline.simulator.scenarios import scenario
 from scan_pipeline.simulator.script import Script
+from scan_pipeline.stages.reading import Collection
 
 WHOLE = ("verified", "all_records_in_snapshot", True)
 FAILED = ("failed", "observed_pages_only", False)
@@ -215,11 +216,13 @@ def test_receipt_of_another_filter_opens_nothing(bench):
     other = bench.scan({"contract.expect": {}, "source.params": {"region": "eu"}})
     meant = bench.scan({"contract.expect": {}})
 
+    elsewhere = Collection(other, workspace=walked.workspace)
+
     assert scope_digest(meant) == walked.receipt.scope_digest
     with pytest.raises(GateClosedError, match="of another contract"):
-        walked.collection.__class__(other, workspace=walked.workspace).generation(walked.generation)
+        elsewhere.generation(walked.generation)
     with pytest.raises(GateClosedError, match="no generation is verified"):
-        walked.collection.__class__(other, workspace=walked.workspace).latest()
+        elsewhere.latest()
 
 
 MOVING = {"timestamp_ties": 1_000, "insert_before_cursor": 1_000, "mutable_filter": 2_000}

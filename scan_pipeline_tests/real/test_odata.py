@@ -1,0 +1,125 @@
+"""An OData service on a port: walked whole by its next links, and while rows move meanwhile."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import yaml
+
+from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.errors import GateClosedError
+from scan_pipeline.sources.scan_file import read_scan_file
+from scan_pipeline.stages.audit import Audit
+from scan_pipeline.stages.reading import Collection
+from scan_pipeline.stages.run import run_scan
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline_tests.real.conftest import Wire
+from scan_pipeline_tests.real.datasette_server import need
+
+FACTS = Path(__file__).with_name("odata_customers.yaml")
+LIVE = "records_encountered_in_live_traversal"
+CUSTOMERS = 8_742
+
+
+@pytest.fixture(scope="module")
+def odata() -> Any:
+    need("odatapy", environ=os.environ)
+    from scan_pipeline_tests.real import odata_server
+
+    return odata_server
+
+
+@pytest.fixture
+def scan_of(tmp_path: Path) -> Callable[..., Scan]:
+    """Read the file of facts for a server, with a part of its contract changed."""
+
+    def read(url: str, **contract: Any) -> Scan:
+        raw = yaml.safe_load(FACTS.read_text(encoding="utf-8"))
+        raw["source"]["url"] = url
+        raw["contract"] |= contract
+        path = tmp_path / "customers.yaml"
+        path.write_text(yaml.safe_dump(raw), encoding="utf-8")
+        return read_scan_file(path).parse()
+
+    return read
+
+
+def test_every_customer_is_met_and_the_receipt_says_what_a_live_source_allows(
+    odata: Any, scan_of: Callable[..., Scan], workspace: Workspace, wire: Wire
+) -> None:
+    rows = odata.customers(CUSTOMERS)
+    with odata.serving(rows) as url:
+        scan = scan_of(url)
+        receipt = run_scan(scan, workspace=workspace).stored.receipt
+
+    assert len(wire.asked) == 18
+    assert all(b"$skiptoken" in each.raw_path for each in wire.asked[1:])
+    assert (receipt.traversal, receipt.coverage_status, receipt.conclusion_scope) == (
+        "finished",
+        "unknown",
+        LIVE,
+    )
+    assert receipt.accepted
+    assert {each.name: each.result for each in receipt.expectations} == {
+        "source_count": "met",
+        "id_sequence": "met",
+    }
+    assert {each.code for each in receipt.findings.first if each.severity != "note"} == {
+        "live_traversal"
+    }
+    collection = Collection(scan, workspace=workspace)
+    with pytest.raises(GateClosedError):
+        collection.latest(at_least="corroborated")
+    frame = collection.partial(receipt.scan_generation, accept=LIVE).labelled_frame().collect()
+    kept = frame.select(list(odata.TYPES)).sort("customer_id").rows(named=True)
+    assert kept == sorted(rows, key=lambda row: row["customer_id"])
+    assert Audit(scan.name, receipt.scan_generation, workspace=workspace).run().agrees
+
+
+def _moves(wire: Wire, url: str) -> None:
+    """After the first page: its last row goes, another comes at the end.
+
+    The service looks for the row its token names, and where that is gone falls back to an offset,
+    which is one row too far by now.
+    """
+
+    def move() -> None:
+        assert httpx2.delete(f"{url}('customer-500')").status_code == 204
+        added = {"customer_id": "customer-8743", "region": "eu", "status": "active"}
+        assert httpx2.post(url, json={**added, "schema_version": 3}).status_code == 201
+
+    wire.before[2] = move
+
+
+def test_missing_row_behind_a_matching_count_is_not_called_whole(
+    odata: Any, scan_of: Callable[..., Scan], workspace: Workspace, wire: Wire
+) -> None:
+    with odata.serving(odata.customers(CUSTOMERS)) as url:
+        _moves(wire, url)
+        scan = scan_of(url, expect={})
+        receipt = run_scan(scan, workspace=workspace).stored.receipt
+
+    assert (receipt.records_expected, receipt.unique_ids_observed) == (CUSTOMERS, CUSTOMERS)
+    assert {each.name: each.result for each in receipt.expectations} == {"source_count": "met"}
+    assert (receipt.coverage_status, receipt.conclusion_scope) == ("unknown", LIVE)
+    collection = Collection(scan, workspace=workspace)
+    frame = collection.partial(receipt.scan_generation, accept=LIVE).labelled_frame().collect()
+    met = set(frame["customer_id"].to_list())
+    assert "customer-501" not in met
+    assert {"customer-500", "customer-8743"} <= met
+    with pytest.raises(GateClosedError):
+        collection.latest(at_least="corroborated")
+
+
+def test_missing_row_is_named_where_ids_are_known_to_run_without_a_gap(
+    odata: Any, scan_of: Callable[..., Scan], workspace: Workspace, wire: Wire
+) -> None:
+    with odata.serving(odata.customers(CUSTOMERS)) as url:
+        _moves(wire, url)
+        receipt = run_scan(scan_of(url), workspace=workspace).stored.receipt
+
+    assert receipt.coverage_status == "failed"
+    assert receipt.missing_id_ranges == ("customer-501",)
