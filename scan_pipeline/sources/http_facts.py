@@ -48,11 +48,19 @@ class HttpCountFacts(CountFacts):
 
 @record
 class IdentityFacts:
-    """Where the source says who we are."""
+    """Where the source says who we are.
+
+    Attributes:
+        url: the side address that is asked.
+        at: where the principal lies in its answer.
+        tenant_at: where the tenant lies.
+        expect: the only principal this scan may be walked as; two principals see two populations.
+    """
 
     url: str
     at: FieldPath
     tenant_at: FieldPath | None = None
+    expect: str | None = None
 
 
 @record

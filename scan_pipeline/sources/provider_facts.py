@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import date
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import yaml
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
@@ -27,10 +27,18 @@ PROVIDER: Final = "provider"
 
 @record
 class DocumentationPage:
-    """One page that facts were taken from."""
+    """A page of a provider's documentation.
+
+    Attributes:
+        page: its address.
+        read: the day it was read; None where it was not.
+        extent: how much of it: the page, an excerpt, or nothing: the fact is common knowledge then,
+            and waits for someone to open the page.
+    """
 
     page: Annotated[str, Field(pattern="^https://")]
-    read: date
+    read: date | None = None
+    extent: Literal["page", "excerpt", "not_opened"] = "page"
 
 
 @record

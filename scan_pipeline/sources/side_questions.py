@@ -28,9 +28,16 @@ class SideQuestions:
         facts = self._facts.identity
         if facts is None:
             return None, None
-        return principal_in(
+        principal, tenant = principal_in(
             self._get(facts.url), at=facts.at, tenant_at=facts.tenant_at, where=facts.url
         )
+        if facts.expect is not None and principal != facts.expect:
+            raise ProtocolError(
+                "principal_changed",
+                f"the source sees {principal}; expected {facts.expect}, as the scan file declares. "
+                "Give the scan that principal's credentials",
+            )
+        return principal, tenant
 
     def high_water_mark(self) -> str | None:
         """Return the bound of the walk, None where none is declared."""

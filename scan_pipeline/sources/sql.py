@@ -29,6 +29,7 @@ from tenacity import (
 
 from scan_pipeline.core.canonical import leaf_hashes
 from scan_pipeline.core.errors import (
+    AccessRefusedError,
     ContractError,
     ProtocolError,
     SnapshotExpiredError,
@@ -245,11 +246,14 @@ class Sql(Source):
             attempts += 1
             try:
                 return does()
-            except TransientSourceError as error:
-                tell(error.reason)
+            except (TransientSourceError, ProtocolError) as error:
+                tell(error.code if isinstance(error, ProtocolError) else error.reason)
                 raise
-            except ProtocolError as error:
-                tell(error.code)
+            except SnapshotExpiredError:
+                tell("expired")
+                raise
+            except AccessRefusedError:
+                tell("access_refused")
                 raise
 
         retrying = Retrying(

@@ -22,7 +22,7 @@ from scan_pipeline.store.data_files import Folder
 from scan_pipeline.store.file_writer import NewFile
 from scan_pipeline.store.table_schema import GENERATION, stored_schema
 
-ATTEMPTS = 10
+ATTEMPTS = 40
 
 
 @record

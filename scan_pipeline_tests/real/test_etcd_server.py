@@ -1,6 +1,5 @@
 """8,742 customers in a real etcd, walked at one revision while it is written to and compacted."""
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+import yaml
 
 from scan_pipeline.core.canonical import canonical_form
 from scan_pipeline.core.contract import Scan
@@ -22,31 +22,7 @@ from scan_pipeline_tests.real.etcd_server import EtcdServer, serving_etcd
 
 CUSTOMERS = 8_742
 
-FACTS: dict[str, Any] = {
-    "name": "customer_keys",
-    "source": {"protocol": "etcd", "prefix": "customers/", "limit": 1_000},
-    "contract": {
-        "key": ["key"],
-        "consistency": "snapshot",
-        "limits": {"over_count": 0.1, "seconds": 120},
-        "expect": {
-            "id_sequence": {
-                "field": "key",
-                "prefix": "customers/customer-",
-                "first": 1,
-                "last": "count",
-            }
-        },
-    },
-    "record_schema": [
-        {"name": "key", "type": "string", "nullable": False},
-        {"name": "value", "type": "string", "nullable": False},
-        *(
-            {"name": name, "type": "int64", "nullable": False}
-            for name in ("create_revision", "mod_revision", "version", "lease")
-        ),
-    ],
-}
+FACTS = Path(__file__).with_name("customer_keys.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +47,15 @@ def place(tmp_path: Path) -> Workspace:
     return Workspace(project, environ={})
 
 
-def scan_of(server: EtcdServer, **source: Any) -> Scan:
-    facts = json.loads(json.dumps(FACTS))
-    facts["source"] |= {"url": server.url, **source}
-    return parse_scan(facts)
+@pytest.fixture
+def scan_of(edit: Callable[..., dict[str, Any]]) -> Callable[..., Scan]:
+    """Read the file of facts for a server, changed here and there."""
+
+    def parse(server: EtcdServer, edits: Mapping[str, Any] | None = None) -> Scan:
+        facts = yaml.safe_load(FACTS.read_text(encoding="utf-8"))
+        return parse_scan(edit(facts, {"source.url": server.url, **(edits or {})}))
+
+    return parse
 
 
 def once_after_page(number: int, does: Callable[[], None]) -> Callable[[Mapping[str, Any]], None]:
@@ -93,7 +74,7 @@ def rows_of(scan: Scan, place: Workspace) -> pl.DataFrame:
 
 
 def test_every_customer_is_verified_at_one_revision(
-    etcd: EtcdServer, place: Workspace, customers: Mapping[str, bytes]
+    etcd: EtcdServer, scan_of: Callable[..., Scan], place: Workspace, customers: Mapping[str, bytes]
 ) -> None:
     scan, revision = scan_of(etcd), etcd.revision()
 
@@ -123,7 +104,7 @@ def test_every_customer_is_verified_at_one_revision(
 
 
 def test_writes_in_mid_walk_do_not_show(
-    etcd: EtcdServer, place: Workspace, customers: Mapping[str, bytes]
+    etcd: EtcdServer, scan_of: Callable[..., Scan], place: Workspace, customers: Mapping[str, bytes]
 ) -> None:
     """Insert before and behind the position, delete what is to come, change what was read."""
 
@@ -149,7 +130,7 @@ def test_writes_in_mid_walk_do_not_show(
 
 
 def test_compaction_in_mid_walk_begins_a_generation_from_nothing(
-    etcd: EtcdServer, place: Workspace
+    etcd: EtcdServer, scan_of: Callable[..., Scan], place: Workspace
 ) -> None:
     def elsewhere() -> None:
         etcd.put([(b"customers/customer-8743", b"{}")])
@@ -169,12 +150,12 @@ def test_compaction_in_mid_walk_begins_a_generation_from_nothing(
     assert receipt.snapshot_id != expired.snapshot_id
 
 
-def test_every_key_is_walked_without_a_prefix(etcd: EtcdServer, place: Workspace) -> None:
+def test_every_key_is_walked_without_a_prefix(
+    etcd: EtcdServer, scan_of: Callable[..., Scan], place: Workspace
+) -> None:
     """Among them one that is no text, which base64 keeps apart."""
-    facts = json.loads(json.dumps(FACTS))
-    facts["source"] |= {"url": etcd.url, "prefix": "", "keys": "base64", "values": "base64"}
-    del facts["contract"]["expect"]
-    scan = parse_scan(facts)
+    everything = {"source.prefix": "", "source.keys": "base64", "source.values": "base64"}
+    scan = scan_of(etcd, {**everything, "contract.expect": {}})
 
     receipt = run_scan(scan, workspace=place).stored.receipt
 
@@ -183,12 +164,9 @@ def test_every_key_is_walked_without_a_prefix(etcd: EtcdServer, place: Workspace
 
 
 def test_values_are_opened_as_json(
-    etcd: EtcdServer, place: Workspace, customers: Mapping[str, bytes]
+    etcd: EtcdServer, scan_of: Callable[..., Scan], place: Workspace, customers: Mapping[str, bytes]
 ) -> None:
-    facts = json.loads(json.dumps(FACTS))
-    facts["source"] |= {"url": etcd.url, "values": "json"}
-    facts["record_schema"][1] = {"name": "value", "type": "json", "nullable": False}
-    scan = parse_scan(facts)
+    scan = scan_of(etcd, {"source.values": "json", "record_schema": None})
 
     receipt = run_scan(scan, workspace=place).stored.receipt
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import yaml
 
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.simulator.population import population
@@ -18,32 +19,7 @@ from scan_pipeline_tests.real.postgresql.server import PostgresServer, serving_p
 
 CUSTOMERS = 8_742
 
-FACTS: dict[str, Any] = {
-    "name": "customers",
-    "source": {
-        "protocol": "sql",
-        "user": "postgres",
-        "table": "public.customers",
-        "order": ["customer_id"],
-        "page_size": 500,
-        "partition_counts": "region",
-    },
-    "contract": {
-        "key": ["customer_id"],
-        "consistency": "snapshot",
-        "partition_by": "region",
-        "limits": {"over_count": 0.1},
-        "expect": {
-            "partition_counts": "source",
-            "id_sequence": {
-                "field": "customer_id",
-                "prefix": "customer-",
-                "first": 1,
-                "last": "count",
-            },
-        },
-    },
-}
+FACTS = Path(__file__).with_name("customers.yaml")
 
 
 @pytest.fixture(scope="session")
@@ -94,7 +70,8 @@ def place(tmp_path: Path) -> Workspace:
 @pytest.fixture
 def scan_of(server: PostgresServer, edit: Callable[..., dict[str, Any]]) -> Callable[..., Scan]:
     def parse(edits: Mapping[str, Any] | None = None) -> Scan:
-        return parse_scan(edit(FACTS, {"source.database": server.database(), **(edits or {})}))
+        facts = yaml.safe_load(FACTS.read_text(encoding="utf-8"))
+        return parse_scan(edit(facts, {"source.database": server.database(), **(edits or {})}))
 
     return parse
 
