@@ -16,7 +16,8 @@ from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.publish import published_generation
-from scan_pipeline.stages.unlock import LABELS, Collection, open_partial, unlock
+from scan_pipeline.stages.reading import Collection
+from scan_pipeline.stages.unlock import LABELS, open_partial, unlock
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline_tests.real.conftest import MET, Airports, Walked, Wire, walk
 from scan_pipeline_tests.real.datasette_server import need, serving, write_airports
@@ -235,8 +236,10 @@ def test_run_of_the_file_exits_0(base_url: str, airports: Airports, facts: Any) 
     mine = {k: v for k, v in os.environ.items() if not k.startswith("SCAN_PIPELINE_")}
 
     ran = subprocess.run(
-        [Path(sys.executable).with_name("scan-pipeline"), "--lake", path.parent / "lake"]
-        + ["run", path.name, "--json"],
+        [
+            *(Path(sys.executable).with_name("scan-pipeline"), "--lake", path.parent / "lake"),
+            *("run", path.name, "--json"),
+        ],
         cwd=path.parent,
         env=mine,
         capture_output=True,
