@@ -66,6 +66,7 @@ SignalWord: TypeAlias = Literal[
 """The shapes in which sources say that nothing follows."""
 
 ContinuationKind: TypeAlias = Literal["repeatable", "single_use", "connection_bound"]
+"""How often a continuation works: always, once, or as long as the connection it came over lives."""
 
 Delivery: TypeAlias = Literal["exactly_once", "at_least_once"]
 

@@ -13,6 +13,7 @@ from scan_pipeline.core.canonical import canonical_form
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.simulator.population import population
 from scan_pipeline.sources.catalogue import parse_scan
+from scan_pipeline.sources.scan_file import read_scan_file
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.run import run_scan
@@ -71,6 +72,10 @@ def once_after_page(number: int, does: Callable[[], None]) -> Callable[[Mapping[
 
 def rows_of(scan: Scan, place: Workspace) -> pl.DataFrame:
     return Collection(scan, workspace=place).latest().frame().collect()
+
+
+def test_file_of_facts_is_one_a_user_could_have_written() -> None:
+    assert read_scan_file(FACTS).parse().source.protocol == "etcd"
 
 
 def test_every_customer_is_verified_at_one_revision(

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from scan_pipeline.simulator.scenarios import scenario
+from scan_pipeline_tests.conftest import Opens
 from scan_pipeline_tests.sources.mcp_bench import McpBench
 from scan_pipeline_tests.stages import (
     test_fixtures_answers,
@@ -48,6 +49,12 @@ globals().update(
         if name.startswith("test_") and name not in OTHERWISE
     }
 )
+
+
+@pytest.fixture
+def opens() -> type[Opens]:
+    """What a generation opens; the class that the bench of this module answers with."""
+    return Opens
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -10,6 +11,7 @@ import pytest
 from scan_pipeline.core.canonical import canonical_form
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import GateClosedError
+from scan_pipeline.sources.scan_file import read_scan_file
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.run import run_scan
@@ -38,6 +40,12 @@ def busy(writer: "psycopg.Connection[Any]") -> Progress:
         )
 
     return progress
+
+
+def test_file_of_facts_is_one_a_user_could_have_written() -> None:
+    facts = Path(__file__).with_name("customers.yaml")
+
+    assert read_scan_file(facts).parse().source.protocol == "sql"
 
 
 @pytest.mark.parametrize("readers", [1, 4])
