@@ -38,8 +38,11 @@ def explain(settings: Settings, *, scan: str, generation: str | None, as_json: b
     if told.missing:
         answer(f"Never came: {', '.join(told.missing)}.")
     if told.others:
-        many = ", ".join(f"{words(code)} ({number:,})" for code, number in told.others.items())
-        answer(f"Besides: {many}.")
+        least = "at least " if told.carried < told.total else ""
+        many = ", ".join(
+            f"{words(code)} ({least}{number:,})" for code, number in told.others.items()
+        )
+        answer(f"Besides, of {told.total:,} findings: {many}.")
     answer(f"Why it matters: {told.why}.")
     if first is None:
         believed = ", ".join(f"{words(name)} ({words(basis)})" for name, basis in told.believed)

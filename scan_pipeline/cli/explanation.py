@@ -49,7 +49,10 @@ class Explanation:
 
     Attributes:
         first: the first disagreement, None where there is none.
-        others: how many more findings there are of each code that decides, the first apart.
+        others: codes that decide too, with how many findings of each the receipt carries, the
+            first apart.
+        carried: findings the receipt carries.
+        total: findings there are; where it carries fewer, the numbers of `others` are the least.
         missing: ranges of keys that never came.
         why: what follows for a reader.
         believed: what must be believed, with the basis of each.
@@ -59,6 +62,8 @@ class Explanation:
     accepted: bool
     first: Disagreement | None
     others: Mapping[str, int]
+    carried: int
+    total: int
     missing: tuple[str, ...]
     why: str
     believed: tuple[tuple[str, str], ...]
@@ -70,6 +75,8 @@ class Explanation:
             "accepted": self.accepted,
             "first_disagreement": None if self.first is None else dict(self.first.__dict__),
             "others": dict(self.others),
+            "findings_carried": self.carried,
+            "findings_total": self.total,
             "missing_id_ranges": list(self.missing),
             "why_it_matters": self.why,
             "must_be_believed": [{"name": name, "basis": basis} for name, basis in self.believed],
@@ -92,6 +99,8 @@ def explain(receipt: Receipt) -> Explanation:
         accepted=receipt.accepted,
         first=_of_finding(decisive[0]) if decisive else _otherwise(receipt),
         others=others,
+        carried=len(receipt.findings.first),
+        total=receipt.findings.total,
         missing=receipt.missing_id_ranges,
         why=_why(receipt),
         believed=tuple((each.name, each.basis) for each in receipt.assumptions),

@@ -36,6 +36,7 @@ def simulator() -> None:
 @click.option("--scenario", "name", help="Serve what this scenario does.")
 def serve(*, host: str, port: int, file: Path | None, name: str | None) -> ExitCode:
     """Serve the registry over HTTP until SIGINT or SIGTERM; its address goes to stdout."""
+    from scan_pipeline.simulator.principals import ANALYST_TOKEN, AUDITOR_TOKEN
     from scan_pipeline.simulator.registry import Registry
     from scan_pipeline.simulator.scenario import registry_for
     from scan_pipeline.simulator.scenarios import scenario
@@ -51,6 +52,7 @@ def serve(*, host: str, port: int, file: Path | None, name: str | None) -> ExitC
     def announce(url: str) -> None:
         answer(url)
         say(f"customers at {url}/v1/customers, support cases at {url}/v1/support_cases")
+        say(f"public sample tokens: {AUDITOR_TOKEN} (all), {ANALYST_TOKEN} (one tenant)")
 
     # The server raises again what it was ended by; for it, being asked to end is the right end.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)

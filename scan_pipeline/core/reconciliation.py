@@ -136,6 +136,11 @@ class IdSequenceCheck:
             for a, b in self._gaps()
         )
 
+    @property
+    def size(self) -> int:
+        """Return how many ids the sequence holds."""
+        return len(self._seen)
+
     def missing_count(self) -> int:
         """Return how many ids of the sequence did not arrive."""
         return self._seen.count(0)

@@ -188,7 +188,7 @@ async def _result(
 
 
 def _text(body: bytes) -> TextContent:
-    return TextContent(type="text", text=body.decode(errors="replace"))
+    return TextContent(type="text", text=body.decode(errors="backslashreplace"))
 
 
 def _wait(answer: Answer, registry: Registry) -> float | None:

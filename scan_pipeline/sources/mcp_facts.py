@@ -227,7 +227,6 @@ class McpToolSource(SourceFacts):
 
     OPERATION: ClassVar[tuple[str, ...]] = ("page_size",)
     QUERY: ClassVar[tuple[str, ...]] = ("transport", "tool", "method", "arguments")
-    leaf_encoding: ClassVar[LeafEncoding] = "canonical-json/v1"
 
     protocol: Literal["mcp_tool"]
     transport: McpTransport
@@ -271,6 +270,11 @@ class McpToolSource(SourceFacts):
     def tool(self) -> str:
         """Return the tool, or the list method."""
         return self.called or str(self.method)
+
+    @property
+    def leaf_encoding(self) -> LeafEncoding:  # pyright: ignore[reportIncompatibleVariableOverride]  # a text has bytes
+        """What a leaf hashes: of a text the record as sent, else the JSON that we wrote."""
+        return "raw/v1" if self.content == "text" else "canonical-json/v1"
 
     @property
     def positions_are_ours(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  # it depends on how the tool pages

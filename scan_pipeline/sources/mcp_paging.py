@@ -49,13 +49,17 @@ class Paging:
         return ToolCall(tool=facts.tool, arguments=arguments)
 
     def held_still(self, arguments: Arguments, position: Position) -> dict[str, JsonValue]:
-        """Return arguments with those added that hold the collection still."""
+        """Return arguments with those added that hold the collection still.
+
+        Raises:
+            ProtocolError: `reported_invalid`, a pin or bound is no number and is to be sent as one.
+        """
         facts, held = self._facts, deepcopy(dict(arguments))
         pairs = ((facts.snapshot, position.pin), (facts.high_water_mark, position.high_water_mark))
         for declared, value in pairs:
             if declared is not None and value is not None:
                 number = declared.send_as in facts.sent_as_numbers
-                _put(held, declared.send_as, json.loads(value) if number else value)
+                _put(held, declared.send_as, _number(value) if number else value)
         return held
 
     def follows(self, content: Any, position: Position, *, records: int) -> Continuation:
@@ -110,6 +114,15 @@ def _next_cursor(result: Mapping[str, Any]) -> Continuation:
     if not isinstance(cursor, str):
         raise ProtocolError("continuation_invalid", "nextCursor holds no text; expected a cursor")
     return Next(token=canonical_json(cursor).decode())
+
+
+def _number(value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise ProtocolError(
+            "reported_invalid", "a pin or bound is no number, and sent_as_numbers names it"
+        ) from None
 
 
 def _put(arguments: dict[str, JsonValue], path: str, value: JsonValue) -> None:

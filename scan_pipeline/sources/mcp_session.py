@@ -31,6 +31,9 @@ POLL_S: Final = 0.1
 GRACE_S: Final = 5.0
 """How long a cancelled call is given to tell the server, in seconds."""
 
+CAUSE_WITHIN_S: Final = 1.0
+"""How long a connection that broke is given to say why."""
+
 LOGGERS: Final = ("client", "mcp.client", "mcp.shared")
 """Loggers of the SDK that show messages, and with them records and cursors."""
 
@@ -185,8 +188,10 @@ class McpSession:
                 number=error.code,
                 data=error.data,
             )
-        # The connection closed under the call: why, its own task knows.
-        if connection is not None and connection.ended.wait(GRACE_S if error is None else POLL_S):
+        # The connection closed under the call: why, its own task knows as soon as it has ended. A
+        # child's does not end by itself, and has nothing to tell.
+        patience = CAUSE_WITHIN_S if self._transport.http is not None else 0.0
+        if connection is not None and connection.ended.wait(patience):
             error = connection.failure or error
         if isinstance(error, ScanPipelineError):
             return error

@@ -13,8 +13,9 @@ read 2026-11-30):
 
 Of a tool that gives one answer and nothing that says whether it is whole (`pages: none` without
 `whole_when`), what lies beyond the answer is unknown: the walk is interrupted at the source's
-window, and what came are observed pages and nothing more. An exact count does not heal that: a
-bare answer that is as long as the count it reports may be the length of the page.
+window, and what came are observed pages and nothing more. A count beside the answer does not heal
+that by itself, and none does that is as long as the page was allowed to be: it may have been taken
+from the page.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ from scan_pipeline.core.errors import (
 from scan_pipeline.core.page import Next, Opening, Page, Position, Refusal
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.sources.mcp_calls import McpCall, ServerRefusedError, ToolCall
-from scan_pipeline.sources.mcp_content import body_of, content_of, records_in, split_body
+from scan_pipeline.sources.mcp_content import content_of, page_of, records_of
 from scan_pipeline.sources.mcp_facts import Arguments, McpToolSource
 from scan_pipeline.sources.mcp_paging import Paging
 from scan_pipeline.sources.mcp_refusals import (
@@ -65,6 +66,8 @@ class McpTool(Source):
     def __init__(self, facts: McpToolSource, surroundings: Surroundings) -> None:
         self._facts, self._surroundings = facts, surroundings
         self._paging = Paging(facts)
+        told = source_json(facts)
+        self._frozen = {name: told[name] for name in McpToolSource.QUERY}
         self._resending = Resending(surroundings.retries, sleep=surroundings.sleep)
         self._session: McpSession | None = None
         self._given: tuple[int, set[str]] = (0, set())
@@ -121,7 +124,7 @@ class McpTool(Source):
 
     def records(self, body: bytes) -> Sequence[bytes]:
         """Return the records of an admitted body."""
-        return split_body(body)
+        return records_of(body, self._facts)
 
     def close(self) -> None:
         """End the session: the child process, or the connections."""
@@ -137,10 +140,9 @@ class McpTool(Source):
         )
         received_at = clock()
         try:
-            content = self._content(result, facts.tool)
-            records = records_in(content, facts)
-            following = self._paging.follows(content, position, records=len(records))
-            told = reported(content, {}, facts)
+            page = page_of(result, facts)
+            following = self._paging.follows(page.around, position, records=len(page.records))
+            told = reported(page.around, {}, facts)
         except ProtocolError as error:
             tell(None, error.code, sha256(bytes_of(result)).digest(), received_at)
             raise
@@ -150,9 +152,9 @@ class McpTool(Source):
             position=position,
             fingerprint=self._fingerprint(position),
             continuation=following,
-            body=body_of(records),
-            records=len(records),
-            leaf_hashes=leaf_hashes(records),
+            body=page.body,
+            records=len(page.records),
+            leaf_hashes=leaf_hashes(page.records),
             reported=told,
             attempts=attempt,
             requested_at=requested_at,
@@ -218,9 +220,7 @@ class McpTool(Source):
 
     def _fingerprint(self, position: Position) -> bytes:
         """Digest what must be equal on every call: all but cursor, pin and page size."""
-        facts = source_json(self._facts)
-        frozen = {name: facts[name] for name in ("transport", "tool", "method", "arguments")}
-        return digest_of({**frozen, "high_water_mark": position.high_water_mark})
+        return digest_of({**self._frozen, "high_water_mark": position.high_water_mark})
 
     def _identity(self) -> tuple[str | None, str | None]:
         facts = self._facts.identity
@@ -235,12 +235,7 @@ class McpTool(Source):
         result = self._resending.send(
             lambda _: self._ask(call, token=None, repeatable=True, tell=_untold)
         )
-        return self._content(result, tool)
-
-    def _content(self, result: dict[str, Any], of: str) -> Any:
-        if self._facts.method is not None and of == self._facts.method:
-            return result
-        return content_of(result, read=self._facts.content, of=of)
+        return content_of(result, self._facts.content, tool)
 
     def _opened(self) -> "McpSession":
         """Return the session, made for the first call: later stages open sources and ask nothing.

@@ -4,6 +4,7 @@
 an epoch second in a header the source names.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime
@@ -25,6 +26,8 @@ from scan_pipeline.core.errors import (
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.addresses import shown
 from scan_pipeline.sources.envelope import parse_body, value_at
+
+_CODE: Final = re.compile(r"[A-Za-z][A-Za-z_]{1,39}")
 
 MAX_DECLARED_WAIT: Final = 3600.0
 """Longest wait a source may ask of us, in seconds; a longer one fails rather than shortens."""
@@ -137,8 +140,25 @@ def understand(
                 DestinationRefusedError("destination_refused", f"{told} address in the scan file"),
             )
         case _:
-            told = f"{where} to a request that should be right"
+            said = _code_in(answer)
+            told = f"{where}{f' ({said})' if said else ''} to a request that should be right"
             return is_("rejected", ProtocolError("request_rejected", told))
+
+
+def _code_in(answer: Answer) -> str | None:
+    """Return the machine code of an error body, where it has one of the usual shape.
+
+    A short word and nothing else: an error body may repeat what was sent, secrets included.
+    """
+    try:
+        around = parse_body(answer.body)
+    except ProtocolError:
+        return None
+    for path in (("error", "code"), ("code",), ("error",)):
+        code = value_at(around, path)
+        if isinstance(code, str) and _CODE.fullmatch(code):
+            return code
+    return None
 
 
 def declared_class(answer: Answer, responses: tuple[ResponseClass, ...]) -> ResponseClass | None:

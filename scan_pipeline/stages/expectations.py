@@ -246,7 +246,8 @@ class Expectations:
                     found=", ".join(beyond[:5]),
                 )
             )
-        return self._result("id_sequence", 0, missing, met=not missing and not beyond)
+        size = self._sequence.size
+        return self._result("id_sequence", size, size - missing, met=not missing and not beyond)
 
     def _manifest_result(self, manifest: dict[str, int]) -> ExpectationResult:
         absent = [key for key, state in manifest.items() if state == 1]

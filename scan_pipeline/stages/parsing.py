@@ -2,10 +2,11 @@
 
 The fast way parses many records at once with Arrow's JSON reader under an explicit schema, which
 refuses missing, unexpected and doubled members and never coerces (pyarrow 26: 1.9, true and "12"
-are refused for an integer). What it refuses is looked at record by record.
+are refused for an integer). Columns of JSON text are found beside it. What it refuses is looked at
+record by record.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from scan_pipeline.stages.exact_values import (
     exact_value,
     exponents_are_shallow,
 )
+from scan_pipeline.stages.json_columns import JsonColumns
 from scan_pipeline.stages.record_schema import ResolvedSchema
 
 BLOCK: Final = 2**22
@@ -76,10 +78,11 @@ class RecordParser:
                     nullable=field.nullable or field.name in schema.optional,
                 )
                 for field in schema.columns
+                if field.name not in schema.as_json
             ]
         )
+        self._json = JsonColumns(schema.as_json) if schema.as_json else None
         self._inner = set[str]().union(*(names_within(field.type) for field in schema.columns))
-        self._fast = not schema.as_json
         self._decimals = [each.name for each in schema.columns if holds_decimals(each.type)]
 
     def parse(self, records: Sequence[bytes]) -> Parsed:
@@ -98,20 +101,19 @@ class RecordParser:
         """
         if not rows:
             return Parsed(columns=self._nullable.empty_table(), extra={}, refused=())
-        if self._fast:
-            table = self._at_once(lines, rows=rows, block=BLOCK)
-            if table is None and _fits_badly(single := records()):
-                lines = b"\n".join(map(_single_line, single))
-                table = self._at_once(lines, rows=rows, block=2 * max(BLOCK, *map(len, single)))
-            if table is not None:
-                return Parsed(columns=table, extra={}, refused=())
-            if rows > 64:
-                return self._in_halves(records())
-        return self._one_by_one(records())
+        table = self._at_once(lines, rows=rows, block=BLOCK)
+        if table is None and _fits_badly(single := records()):
+            lines = b"\n".join(map(_single_line, single))
+            table = self._at_once(lines, rows=rows, block=2 * max(BLOCK, *map(len, single)))
+        if table is not None:
+            return Parsed(columns=table, extra={}, refused=())
+        return self._in_halves(records()) if rows > 64 else self._one_by_one(records())
 
     def _at_once(self, lines: bytes, *, rows: int, block: int) -> pa.Table | None:
         """Return all records as a table, or None where one of them needs a closer look."""
         table = self._read_lines(lines, block=block)
+        if table is not None and self._json is not None:
+            table = self._with_texts(table, lines, self._json)
         if table is None or table.num_rows != rows or not self._nulls_are_told(table, lines):
             return None
         try:
@@ -130,11 +132,29 @@ class RecordParser:
                 pa.BufferReader(lines),
                 read_options=pj.ReadOptions(use_threads=False, block_size=block),
                 parse_options=pj.ParseOptions(
-                    explicit_schema=self._read, unexpected_field_behavior="error"
+                    explicit_schema=self._read,
+                    unexpected_field_behavior="error" if self._json is None else "infer",
                 ),
             )
         except pa.ArrowInvalid:
             return None
+
+    def _with_texts(self, table: pa.Table, lines: bytes, json: JsonColumns) -> pa.Table | None:
+        """Put JSON text into its columns; None where a record needs a closer look.
+
+        The reader inferred their types, which holds their form and what stands twice, and would
+        have inferred an unexpected field as well.
+        """
+        if not {*table.column_names} <= {*self._nullable.names}:
+            return None
+        completed = json.complete(table, lines)
+        if completed is None:
+            return None
+        table, lacking = completed
+        lacked = any(
+            number for name, number in lacking.items() if name not in self._schema.optional
+        )
+        return None if lacked else table
 
     def _nulls_are_told(self, table: pa.Table, lines: bytes) -> bool:
         """Say whether every null of the table is one that its record says and may say.
@@ -230,48 +250,6 @@ class RecordParser:
         if field.name in self._schema.as_json:
             return exact_text(value)
         return exact_value(value, field.type)
-
-
-def infer_columns(pages: Iterator[Sequence[bytes]]) -> pa.Schema:
-    """Infer typed columns from all records: a type holds only where every value has it.
-
-    Integers, booleans and text become such columns; numbers with a fraction, nested values and
-    fields of mixed type keep their JSON text. Fields are in order of first sight.
-    """
-    kinds: dict[str, set[str]] = {}
-    for records in pages:
-        for text in records:
-            try:
-                value = parse_exact(text)
-            except CanonicalFormError:
-                continue
-            if isinstance(value, dict):
-                for name, each in value.items():
-                    kinds.setdefault(name, set()).add(_kind(each))
-    fields = []
-    for name, seen in kinds.items():
-        if name.startswith("_") or name == "scan_generation":
-            continue
-        real = seen - {"null"}
-        inferred = next(iter(real)) if len(real) == 1 else "json"
-        types = {"int64": pa.int64(), "bool": pa.bool_(), "string": pa.string()}
-        metadata = None if inferred in types else {b"as": b"json"}
-        fields.append(pa.field(name, types.get(inferred, pa.string()), metadata=metadata))
-    return pa.schema(fields)
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "bool"
-        case int() if -(2**63) <= value < 2**63:
-            return "int64"
-        case str():
-            return "string"
-        case _:
-            return "json"
 
 
 def _refused(row: int, field: pa.Field, found: str) -> Refused:

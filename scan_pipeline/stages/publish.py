@@ -1,14 +1,15 @@
 """The last accepted generation as a plain table, for readers who never heard of generations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import polars as pl
 import pyarrow as pa
 
+from scan_pipeline.core.claims import is_whole
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import TamperedError
-from scan_pipeline.stages.unlock import checked_records
+from scan_pipeline.stages.unlock import LABELS, checked_records
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.receipts import StoredReceipt, generation_order
 from scan_pipeline.store.tables import Table, open_published
@@ -40,10 +41,12 @@ def publish(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> bool:
         return False
     staged = checked_records(stored, workspace)
     keep = [each for each in staged.written_schema(generation) if each.name not in HIDDEN]
-    schema = pa.schema(keep)
+    labels = _labels(stored)
+    schema = pa.schema([*keep, *(pa.field(name, pa.string()) for name in labels)])
     repeats = stored.receipt.duplicate_ids > 0
+    plain = _rows(staged, generation, pa.schema(keep), repeats=repeats)
     rows = pa.RecordBatchReader.from_batches(
-        schema, _rows(staged, generation, schema, repeats=repeats)
+        schema, (_labelled(batch, schema, labels) for batch in plain)
     )
     table = open_published(workspace.lake, scan.name, schema)
     published = table.replace_all(
@@ -66,6 +69,22 @@ def published_generation(scan: str, *, workspace: Workspace) -> str | None:
         return None
     found = table.latest_commit().get(GENERATION)
     return None if found is None else str(found)
+
+
+def _labels(stored: StoredReceipt) -> dict[str, str]:
+    """Return what every row must say where the scan accepts less than a whole; nothing else."""
+    receipt = stored.receipt
+    if is_whole(receipt.coverage_status, receipt.conclusion_scope):
+        return {}
+    values = (stored.receipt_id, receipt.coverage_status, receipt.conclusion_scope)
+    return dict(zip(LABELS, values, strict=True))
+
+
+def _labelled(
+    batch: pa.RecordBatch, schema: pa.Schema, labels: Mapping[str, str]
+) -> pa.RecordBatch:
+    said = [pa.repeat(pa.scalar(value), batch.num_rows) for value in labels.values()]
+    return pa.RecordBatch.from_arrays([*batch.columns, *said], schema=schema)
 
 
 def _rows(

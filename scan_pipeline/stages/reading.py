@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from scan_pipeline.core.contract import Scan, scope_digest
+from scan_pipeline.core.contract import Scan, accept_level, scope_digest
 from scan_pipeline.core.coverage import satisfies
 from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.core.receipt import Receipt
@@ -157,6 +157,9 @@ class Collection:
                 (generation, why_closed(receipt) if receipt.scope_digest == scope else other)
             )
         told = f"; {newer[0][0]}: {newer[0][1]}" if newer else ""
+        accepted = accept_level(self._scan.contract)[1]
+        if newer and accepted not in WHOLE_COLLECTION:
+            told += f". This scan accepts {accepted}: open it as that, by name"
         raise GateClosedError(
             scan=self._scan.name,
             generation=None,

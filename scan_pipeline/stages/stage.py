@@ -12,8 +12,9 @@ from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.admitted_pages import AdmittedPage, PageGroup, open_page
+from scan_pipeline.stages.inference import infer_columns
 from scan_pipeline.stages.model_checks import ModelChecks
-from scan_pipeline.stages.parsing import Parsed, RecordParser, infer_columns
+from scan_pipeline.stages.parsing import Parsed, RecordParser
 from scan_pipeline.stages.places import Places
 from scan_pipeline.stages.record_keys import digests_array, key_column, key_column_hashes, key_of
 from scan_pipeline.stages.record_schema import ResolvedSchema

@@ -162,13 +162,15 @@ def _writer_options(schema: pa.Schema, layout: Layout) -> dict[str, Any]:
     described = pq.read_metadata(pa.BufferReader(empty.getvalue())).schema
     leaves = [described.column(index).path for index in range(len(described))]
     opaque = set(_below(leaves, layout.opaque))
-    compressed = layout.compression == "zstd"
-    packed = {leaf: "ZSTD" for leaf in leaves if leaf not in opaque} if compressed else {}
+    packed = [leaf for leaf in leaves if leaf not in opaque]
     return {
-        "compression": {**dict.fromkeys(leaves, "NONE"), **packed},
-        "compression_level": dict.fromkeys(packed, 1),
+        "compression": {
+            **dict.fromkeys(leaves, "NONE"),
+            **dict.fromkeys(packed, layout.compression.upper()),
+        },
+        "compression_level": dict.fromkeys(packed, 1) if layout.compression == "zstd" else None,
         "use_dictionary": _below(leaves, layout.dictionary) or False,
-        "write_statistics": [leaf for leaf in leaves if leaf not in opaque] or False,
+        "write_statistics": packed or False,
     }
 
 

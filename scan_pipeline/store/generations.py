@@ -102,9 +102,11 @@ class GenerationStore:
     def records(self, schema: pa.Schema | None = None) -> DerivedTable:
         """Return the table of records; its schema is needed for writing alone.
 
-        Columns may differ from generation to generation; each is read with its own.
+        Columns may differ from generation to generation; each is read with its own. They are
+        packed for speed: written once, they are read to be reconciled, published and analysed.
         """
-        return self._derived("records", schema, Layout(opaque=("_key_hash", "_leaf_hash")))
+        layout = Layout(opaque=("_key_hash", "_leaf_hash"), compression="lz4")
+        return self._derived("records", schema, layout)
 
     def findings_table(self) -> DerivedTable:
         """Return the table of findings."""

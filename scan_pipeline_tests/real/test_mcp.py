@@ -27,7 +27,7 @@ from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.project import find_project
 from scan_pipeline_tests.real.datasette_server import need
-from scan_pipeline_tests.sources.child_processes import children_of, wait_for_word
+from scan_pipeline_tests.sources.child_processes import processes, wait_for_word
 
 SERVER: Final = Path(__file__).with_name("mcp_customers_server.py")
 LIVE: Final = "records_encountered_in_live_traversal"
@@ -312,7 +312,7 @@ def test_walk_cancelled_in_mid_call_is_told_to_the_server(tmp_path, of_customers
     assert (receipt.coverage_status, receipt.conclusion_scope) == ("unknown", "observed_pages_only")
     assert receipt.pages_observed == 1
     wait_for_word(notes, "cancelled")
-    assert not children_of(os.getpid(), SERVER.name if over == "stdio" else "no such child")
+    assert not (over == "stdio" and processes(SERVER.name, str(notes)))
 
 
 def test_signal_in_mid_call_leaves_a_receipt_and_no_child(tmp_path, of_customers):
@@ -332,15 +332,17 @@ def test_signal_in_mid_call_leaves_a_receipt_and_no_child(tmp_path, of_customers
     assert process.returncode == 1, words
     assert json.loads(told)["receipt"]["stop_reason"] == "cancelled"
     wait_for_word(notes, "cancelled")
+    assert not processes(SERVER.name, str(notes))
 
 
+@pytest.mark.long
 def test_child_that_is_killed_in_mid_walk_is_started_again(workspace, read):
     """The registry's cursors say everything: the next child goes on where the last one was."""
     killed: list[int] = []
 
     def kill(told: Any) -> None:
         if told["pages"] == 5 and not killed:
-            killed.extend(children_of(os.getpid(), "simulator.mcp_server"))
+            killed.extend(processes("simulator.mcp_server", parent=os.getpid()))
             for each in killed:
                 os.kill(each, signal.SIGKILL)
 
@@ -353,6 +355,7 @@ def test_child_that_is_killed_in_mid_walk_is_started_again(workspace, read):
     assert receipt.refused_responses == 1
 
 
+@pytest.mark.long
 def test_walk_that_broke_off_is_taken_up_by_another_process(workspace, read):
     """A new source and a new child go on from the stored cursor, to the same tree."""
 

@@ -23,8 +23,8 @@ def wait_for(holds: Callable[[], bool]) -> None:
         threading.Event().wait(0.05)
 
 
-def children_of(parent: int, named: str) -> list[int]:
-    """Return the living children of a process whose command line has a word."""
+def processes(*words: str, parent: int | None = None) -> list[int]:
+    """Return the living processes whose command line has these words, of one parent or of any."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -32,7 +32,8 @@ def children_of(parent: int, named: str) -> list[int]:
             command = (folder / "cmdline").read_text(encoding="utf-8")
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if int(stat[1]) == parent and named in command and alive(int(folder.name)):
+        ours = parent is None or int(stat[1]) == parent
+        if ours and all(word in command for word in words) and alive(int(folder.name)):
             found.append(int(folder.name))
     return found
 

@@ -1,7 +1,4 @@
-"""Published failures of MCP servers and clients, as scripts and scan files.
-
-Each line of `mcp_cases.jsonl` is a case as it was collected.
-"""
+"""Published failures of MCP servers and clients, as scripts and scan files."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,8 +9,11 @@ from typing import Any, Final
 from scan_pipeline_tests.sources.mcp_servers import structured, textual
 
 CASES: Final = [
-    json.loads(line)
-    for line in Path(__file__).with_name("mcp_cases.jsonl").read_text(encoding="utf-8").splitlines()
+    case
+    for name in ("field_cases.jsonl", "peer_cases.jsonl")
+    for line in (Path(__file__).parents[1] / "cases" / name).read_text("utf-8").splitlines()
+    for case in [json.loads(line)]
+    if (case.get("scenario") or case)["style"] == "mcp"
 ]
 
 

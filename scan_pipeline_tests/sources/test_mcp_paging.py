@@ -2,7 +2,7 @@
 
 import pytest
 
-from scan_pipeline.core.errors import SourceWindowError
+from scan_pipeline.core.errors import ProtocolError, SourceWindowError
 from scan_pipeline.core.page import End, Next
 from scan_pipeline_tests.sources.mcp_servers import CURSOR, records, scripted, structured
 
@@ -151,3 +151,12 @@ def test_pin_and_bound_go_with_every_call_numbers_as_numbers(tmp_path, mcp_sourc
 
     assert page.reported.pin == "5"
     assert server.asked[-1] == {"version": 5, "up_to": "5", "cursor": "a"}
+
+
+def test_pin_that_is_no_number_is_not_sent_as_one(tmp_path, mcp_source):
+    server = scripted(tmp_path, {"result": structured({"items": [], "next": None})})
+    snapshot = {"at": "v", "send_as": "version"}
+    source = mcp_source(server, next=CURSOR, snapshot=snapshot, sent_as_numbers=["version"])
+
+    with pytest.raises(ProtocolError, match="sent_as_numbers"):
+        source.fetch(pin="r7")

@@ -154,6 +154,48 @@ def test_child_that_will_not_end_is_ended(tmp_path, mcp_source):
     assert not alive(server.children[0])
 
 
+def test_walk_cancelled_while_it_connects_leaves_no_child(tmp_path, mcp_source):
+    started = tmp_path / "started"
+    silent = (
+        "import os, pathlib, sys, time; "
+        "pathlib.Path(sys.argv[1]).write_text(str(os.getpid())); time.sleep(600)"
+    )
+
+    def pause(seconds: float) -> None:
+        if started.exists() and started.read_text():
+            raise CancelledError("asked to end")
+
+    transport = {"stdio": {"command": sys.executable, "args": ["-S", "-c", silent, str(started)]}}
+    source = mcp_source(transport, next=CURSOR, sleep=pause)
+    with pytest.raises(CancelledError):
+        source.fetch()
+    source.source.close()
+
+    assert not alive(int(started.read_text()))
+
+
+def test_sdk_is_paid_for_by_the_first_call_alone():
+    """Scan files are parsed, and stored pages taken apart, without it."""
+    parse = "import sys, scan_pipeline.sources.mcp_tool; print('mcp' in sys.modules)"
+
+    told = subprocess.run(
+        [sys.executable, "-c", parse], capture_output=True, check=True, timeout=120
+    )
+
+    assert told.stdout == b"False\n"
+
+
+def test_sdk_that_is_not_installed_is_named(tmp_path, mcp_source, monkeypatch):
+    for module in [name for name in sys.modules if name.startswith("scan_pipeline.sources.mcp_")]:
+        if module.endswith(("session", "connection")):
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    source = mcp_source(scripted(tmp_path, LAST), next=CURSOR)
+
+    with pytest.raises(ConfigurationError, match=r"pip install 'scan-pipeline\[mcp_tool\]'"):
+        source.fetch()
+
+
 def test_source_that_asks_nothing_starts_nothing(tmp_path, mcp_source):
     """Later stages open sources to take bodies apart."""
     source = mcp_source(server := scripted(tmp_path, LAST), next=CURSOR)

@@ -40,23 +40,26 @@ def test_structured_content_is_kept_as_canonical_json_lines(tmp_path, mcp_source
 
 
 def test_text_keeps_numbers_that_a_double_cannot(tmp_path, mcp_source):
-    """The SDK parses structured content, and rounds; a text is parsed here, and exact."""
+    """The SDK parses structured content, and rounds; a text is kept as it was sent."""
     body = '{"items":[{"n":12345678901234567.89}],"next":null}'
     said = {**structured(json.loads(body)), **textual(body)}
     server = scripted(tmp_path, {"result": said})
 
-    exact = mcp_source(server, next=CURSOR, content="text").fetch()
-    rounded = mcp_source(server, next=CURSOR).fetch()
+    exact = mcp_source(server, next=CURSOR, content="text")
+    rounded = mcp_source(server, next=CURSOR)
+    text, structure = exact.fetch(), rounded.fetch()
 
-    assert exact.body == b'{"n":12345678901234567.89}'
-    assert rounded.body == b'{"n":12345678901234568}'
+    assert text.body == body.encode()
+    assert exact.source.records(text.body) == [b'{"n":12345678901234567.89}']
+    assert exact.source.facts.leaf_encoding == "raw/v1"
+    assert structure.body == b'{"n":12345678901234568}'
 
 
 @pytest.mark.parametrize(
     ("text", "code"),
     [
         ('{"items":[{"id":1}],"items":[],"next":null}', "member_doubled"),
-        ('{"items":[{"id":1,"id":2}],"next":null}', "member_doubled"),
+        ('{"items":[{"id":1}],"next":null,"next":"x"}', "member_doubled"),
         ('{"items":[{"id":1}', "body_unparsable"),
         ("found 2 customers", "body_unparsable"),
         ('{"rows":[],"next":null}', "records_missing"),

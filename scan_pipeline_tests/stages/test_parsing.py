@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scan_pipeline.stages.parsing import RecordParser, infer_columns
+from scan_pipeline.stages.inference import infer_columns
+from scan_pipeline.stages.parsing import RecordParser
 from scan_pipeline.stages.record_schema import ResolvedSchema
 
 UTC_US = pa.timestamp("us", "UTC")
