@@ -7,7 +7,7 @@ from scan_pipeline.core.canonical import items_digest, leaf_hashes
 from scan_pipeline.core.errors import ConfigurationError, TamperedError
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.audit_report import UNREADABLE, Checks
-from scan_pipeline.stages.publish import GENERATION, RECEIPT_ID
+from scan_pipeline.stages.publish import GENERATION, RECEIPT_ID, rows_to_publish
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import GenerationStore
@@ -93,7 +93,11 @@ def check_published(stored: StoredReceipt, workspace: Workspace, checks: Checks)
     held = (generation,) if receipt.records_observed else ()
     checks.compare("published generations", held, table.generations())
     records = workspace.store(scan, generation).records()
-    checks.compare("published rows", "as staged", _rows(table, records, generation))
+    comparison = RowComparison(table.batches(generation))
+    for batch in rows_to_publish(stored, records):
+        comparison.take(batch)
+    found = "as staged" if comparison.equal() else "other rows"
+    checks.compare("published rows", "as staged", found)
 
 
 def _accepted_after(generation: str, scan: str, workspace: Workspace) -> bool:
@@ -104,18 +108,6 @@ def _accepted_after(generation: str, scan: str, workspace: Workspace) -> bool:
         if generation_order(each) > generation_order(generation)
     ]
     return any(receipts.read(each, trust=workspace.trust).receipt.accepted for each in newer)
-
-
-def _rows(table: Table, records: Table, generation: str) -> str:
-    comparison, columns = None, list[str]()
-    for batch in table.batches(generation):
-        if comparison is None:
-            columns = batch.schema.names
-            comparison = RowComparison(records.batches(generation, columns=columns))
-        comparison.take(batch)
-    if comparison is None:
-        comparison = RowComparison(records.batches(generation))
-    return "as staged" if comparison.equal() else "other rows"
 
 
 def _by_page(records: Table, generation: str) -> Iterator[tuple[int, list[bytes]]]:

@@ -39,16 +39,8 @@ def publish(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> bool:
     current = published_generation(scan.name, workspace=workspace)
     if current is not None and generation_order(current) >= generation_order(generation):
         return False
-    staged = checked_records(stored, workspace)
-    keep = [each for each in staged.written_schema(generation) if each.name not in HIDDEN]
-    labels = _labels(stored)
-    schema = pa.schema([*keep, *(pa.field(name, pa.string()) for name in labels)])
-    repeats = stored.receipt.duplicate_ids > 0
-    plain = _rows(staged, generation, pa.schema(keep), repeats=repeats)
-    rows = pa.RecordBatchReader.from_batches(
-        schema, (_labelled(batch, schema, labels) for batch in plain)
-    )
-    table = open_published(workspace.lake, scan.name, schema)
+    rows = rows_to_publish(stored, checked_records(stored, workspace))
+    table = open_published(workspace.lake, scan.name, rows.schema)
     published = table.replace_all(
         rows,
         generation=generation,
@@ -60,6 +52,19 @@ def publish(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> bool:
             f"{published} rows were published; expected {stored.receipt.unique_ids_observed}",
         )
     return True
+
+
+def rows_to_publish(stored: StoredReceipt, staged: Table) -> pa.RecordBatchReader:
+    """Return what is published of a receipt's records: plain columns, and labels on a part."""
+    generation = stored.receipt.scan_generation
+    keep = [each for each in staged.written_schema(generation) if each.name not in HIDDEN]
+    labels = _labels(stored)
+    schema = pa.schema([*keep, *(pa.field(name, pa.string()) for name in labels)])
+    repeats = stored.receipt.duplicate_ids > 0
+    plain = _rows(staged, generation, pa.schema(keep), repeats=repeats)
+    return pa.RecordBatchReader.from_batches(
+        schema, (_labelled(batch, schema, labels) for batch in plain)
+    )
 
 
 def published_generation(scan: str, *, workspace: Workspace) -> str | None:

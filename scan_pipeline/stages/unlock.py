@@ -180,8 +180,10 @@ def checked_records(
     """Return the table of a receipt's records after holding it against the pin.
 
     Raises:
-        TamperedError: files are missing, added or altered.
+        TamperedError: the receipt is not the one that was committed, or there are two of its
+            generation; or files are missing, added or altered.
     """
+    workspace.receipts(stored.receipt.scan).confirm(stored)
     generation, pin = _records_pin(stored.receipt)
     table = workspace.store(stored.receipt.scan, generation).records()
     verify_pin(table, generation, pin, contents=contents)

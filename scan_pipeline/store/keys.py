@@ -26,13 +26,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, Field, ValidationError
 from securesystemslib.signer import (  # re-exported there without `__all__`
     CryptoSigner,  # pyright: ignore[reportPrivateImportUsage]
 )
 
 from scan_pipeline.core.errors import ConfigurationError, ContractError
-from scan_pipeline.core.value import record
+from scan_pipeline.core.value import adapter, record
 from scan_pipeline.store.project import Project, create_once, refusals
 from scan_pipeline.store.trust import Trust, TrustedKey, begin_trust
 
@@ -228,13 +228,13 @@ def _new_key_file(key: bytes, *, scan: str, now: datetime) -> bytes:
         key=base64.b64encode(key).decode(),
     )
     file = _KeyFile(version=1, scan=scan, keys=(stored,))
-    return TypeAdapter(_KeyFile).dump_json(file, indent=2) + b"\n"
+    return adapter(_KeyFile).dump_json(file, indent=2) + b"\n"
 
 
 def _data_key(raw: bytes, *, scan: str, path: Path) -> DataKey:
     newest: DataKey | None = None
     try:
-        file = TypeAdapter(_KeyFile).validate_json(raw)
+        file = adapter(_KeyFile).validate_json(raw)
     except ValidationError as error:
         file, wrong = None, refusals(error)
     else:

@@ -20,10 +20,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, ValidationError, with_config
 
 from scan_pipeline.core.errors import ConfigurationError
-from scan_pipeline.core.value import record
+from scan_pipeline.core.value import adapter, record
 
 REMOTE_SCHEMES: Final = ("s3", "az", "gs")
 TRUST_FILE: Final = "scan_pipeline_trust.json"
@@ -265,7 +265,7 @@ def _nearest_table(cwd: Path) -> tuple[Path | None, _Table]:
         tool = content.get("tool")
         if isinstance(tool, dict) and "scan_pipeline" in tool:
             try:
-                return folder, TypeAdapter(_Table).validate_python(tool["scan_pipeline"])
+                return folder, adapter(_Table).validate_python(tool["scan_pipeline"])
             except ValidationError as error:
                 raise ConfigurationError(
                     f"{file} [tool.scan_pipeline]: {refusals(error)}; expected only "

@@ -145,6 +145,20 @@ class ReceiptStore:
         envelope = self.envelope(receipt.scan_generation)
         return _told(receipt, envelope=envelope, receipt_id=stored.receipt_id)
 
+    def confirm(self, stored: StoredReceipt) -> None:
+        """Hold a receipt that was read from its file against the table, which decides.
+
+        Raises:
+            TamperedError: the table has none of this generation, several, or another one.
+        """
+        generation = stored.receipt.scan_generation
+        if self._committed(generation) != self.envelope(generation):
+            raise TamperedError(
+                "receipt",
+                f"the receipt filed for {self._scan} {generation} is not the one that was "
+                "committed; expected the same. It opens nothing: restore the file or the table",
+            )
+
     def _committed(self, generation: str) -> bytes | None:
         envelopes = self.committed(generation)
         if len(envelopes) > 1:

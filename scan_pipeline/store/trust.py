@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, Field, ValidationError
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import UnverifiedSignatureError
 from securesystemslib.signer import (  # re-exported there without `__all__`
@@ -32,7 +32,7 @@ from securesystemslib.signer import (  # re-exported there without `__all__`
 
 from scan_pipeline.core.canonical import CanonicalFormError, parse_exact
 from scan_pipeline.core.errors import ConfigurationError, TamperedError
-from scan_pipeline.core.value import record
+from scan_pipeline.core.value import adapter, record
 from scan_pipeline.store.project import create_once, lies_in_lake, refusals, replace_file
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
@@ -139,7 +139,7 @@ class Trust:
             )
         try:
             parse_exact(raw)  # a member named twice is refused: parsers differ on which one counts
-            parsed = TypeAdapter(_TrustFile).validate_json(raw)
+            parsed = adapter(_TrustFile).validate_json(raw)
         except ValidationError as error:
             raise ConfigurationError(f"trust file {path}: {refusals(error)}") from error
         except CanonicalFormError as error:
@@ -246,13 +246,13 @@ class _Envelope:
 
 
 def _to_bytes(keys: tuple[TrustedKey, ...]) -> bytes:
-    return TypeAdapter(_TrustFile).dump_json(_TrustFile(version=1, keys=keys), indent=2) + b"\n"
+    return adapter(_TrustFile).dump_json(_TrustFile(version=1, keys=keys), indent=2) + b"\n"
 
 
 def _parse_envelope(envelope: bytes) -> _Envelope:
     try:
         parse_exact(envelope)  # refuses a member named twice, as above
-        parsed = TypeAdapter(_Envelope).validate_json(envelope)
+        parsed = adapter(_Envelope).validate_json(envelope)
     except (ValidationError, CanonicalFormError) as error:
         why = refusals(error) if isinstance(error, ValidationError) else str(error)
         raise _tampered(

@@ -20,11 +20,11 @@ from typing import Any
 import httpx2
 import yaml
 
+from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.page import Opening, Page, Position
 from scan_pipeline.core.value import record
 from scan_pipeline.simulator.principals import AUDITOR_TOKEN
 from scan_pipeline.simulator.registry import Registry
-from scan_pipeline.simulator.scenarios import scenario
 from scan_pipeline.simulator.transport import SimulatorTransport
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.sources.source import RefusedCallback, Source
@@ -181,15 +181,14 @@ class DyingWorkspace(Workspace):
         return DyingStore(super().store(*arguments, **named), self._death)
 
 
-def main(settings: Mapping[str, Any]) -> None:
-    death, clock = Death(*settings["die"]), SteppingClock(datetime.fromisoformat(settings["start"]))
-    facts = edited(
-        yaml.safe_load(SHIPPED.read_text(encoding="utf-8"))["attributes"], settings["edits"]
-    )
-    scan = parse_scan(json.loads(json.dumps(facts).replace(REGISTRY, settings["url"])))
+def scan_and_workspace(settings: Mapping[str, Any], death: Death) -> tuple[Scan, DyingWorkspace]:
+    """Return the shipped scan, edited, and where it runs."""
+    clock = SteppingClock(datetime.fromisoformat(settings["start"]))
+    attributes = yaml.safe_load(SHIPPED.read_text(encoding="utf-8"))["attributes"]
+    facts = json.dumps(edited(attributes, settings["edits"]))
+    scan = parse_scan(json.loads(facts.replace(REGISTRY, settings["url"])))
     if settings["url"] == REGISTRY:
-        script = scenario(settings["scenario"]).script if settings["scenario"] else None
-        registry = Registry(size=settings["size"], script=script, clock=clock)
+        registry = Registry(size=settings["size"], clock=clock)
         inner: httpx2.BaseTransport = SimulatorTransport(registry, sleep=clock.sleep)
     else:
         inner = httpx2.HTTPTransport()
@@ -201,6 +200,12 @@ def main(settings: Mapping[str, Any]) -> None:
         clock=clock,
         sleep=clock.sleep,
     )
+    return scan, workspace
+
+
+def main(settings: Mapping[str, Any]) -> None:
+    death = Death(*settings["die"])
+    scan, workspace = scan_and_workspace(settings, death)
 
     def committed(figures: Mapping[str, Any]) -> None:
         """`committed`: so many pages are durable, and the next request is not sent."""

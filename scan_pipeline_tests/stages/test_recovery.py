@@ -1,5 +1,6 @@
 """A night killed by SIGKILL at any point is finished by the next run as if nothing had happened."""
 
+import random
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
@@ -8,6 +9,7 @@ import pytest
 
 from scan_pipeline.simulator.registry import Registry
 from scan_pipeline.simulator.server import running
+from scan_pipeline.stages.run import run_scan
 from scan_pipeline_tests.conftest import Bench
 from scan_pipeline_tests.stages.crashes import (
     FIRST,
@@ -120,7 +122,6 @@ def test_night_killed_after_its_receipt_is_filed_and_published(
     crashed.bench.clock.now += timedelta(days=1)
 
     refused = crashed.workspace(environ={"REGISTRY_TOKEN": "nobody"})
-    from scan_pipeline.stages.run import run_scan
 
     night = run_scan(crashed.scan, workspace=refused)
 
@@ -151,3 +152,24 @@ def test_kill_after_kill_loses_nothing(crashed: Crashed, undisturbed: str) -> No
 
     check_whole(night, crashed.workspace(), root=undisturbed)
     assert receipts_of(crashed.workspace(), "customers") == [FIRST]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_at_any_moment(crashed: Crashed, seed: int) -> None:
+    """From outside, wherever it is: also in a commit, between a file and the log that names it."""
+    moments = random.Random(seed)
+    crashed.edits = ONE_BY_ONE
+    for _ in range(6):
+        crashed.kill_after(moments.uniform(0.6, 2.0))
+
+    night = crashed.run()
+
+    workspace = crashed.workspace()
+    assert night.left == ()
+    assert night.stored.receipt.coverage_status == "verified"
+    generations = workspace.receipts("customers").generations()
+    assert receipts_of(workspace, "customers") == generations
+    for generation in generations:
+        check_generation(workspace, "customers", generation)
+    check_published(workspace, "customers", night.stored.receipt.scan_generation)
