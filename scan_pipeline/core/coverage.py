@@ -160,6 +160,7 @@ def judge(
     missed = [each.name for each in exact if each.result == "missed"]
     left = [each.name for each in exact if each.result == "not_evaluated"]
     broken = walk.traversal == "failed" or not walk.chain_intact or bool(errors or missed)
+    broken = broken or figures.without_key > 0 or figures.conflicting_ids > 0
     held, why_not = _consistency_held(scan, walk)
     ended = walk.end_signal is not None
     reasons = [*_sentences(errors), *_sentences(doubts)]
@@ -170,6 +171,8 @@ def judge(
         reasons += [why_not] if why_not else []
         reasons += [] if ended else ["no declared end signal was seen"]
         reasons += [f"limits were hit: {', '.join(walk.limits_hit)}"] if walk.limits_hit else []
+    if figures.without_key:
+        reasons.append(f"records without a readable key: {figures.without_key:,}")
     if missed and not errors:
         reasons.append(f"expected by the contract and missed: {', '.join(missed)}")
     if finished and left:

@@ -113,6 +113,7 @@ class IdSequenceCheck:
     def __init__(self, *, prefix: str, first: int, last: int) -> None:
         self._prefix, self._first, self._last = prefix, first, last
         self._seen = bytearray(max(0, last - first + 1))
+        self._kind: type | None = None
         self.beyond: list[str] = []
 
     def mark(self, ids: Iterable[object]) -> None:
@@ -124,10 +125,16 @@ class IdSequenceCheck:
             digits = text[start:]
             if text.startswith(prefix) and digits.isascii() and digits.isdigit():
                 offset = int(digits) - first
-                if 0 <= offset < size and (digits == "0" or digits[0] != "0"):
+                plain = digits == "0" or digits[0] != "0"
+                if 0 <= offset < size and plain and isinstance(each, self._kind_of(each)):
                     seen[offset] = 1
                     continue
             self.beyond.append(text)
+
+    def _kind_of(self, each: object) -> type:
+        """Return the type that every id has; `1` and `"1"` are two keys and cannot be one id."""
+        self._kind = self._kind or type(each)
+        return self._kind
 
     def missing(self) -> tuple[str, ...]:
         """Return the gaps as `prefix-a..prefix-b`, a single id alone."""

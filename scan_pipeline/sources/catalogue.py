@@ -171,6 +171,14 @@ def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
         )
     if sequence is not None and contract.key != (sequence.field,):
         wrong("contract", "expect", "id_sequence", "field", message="must be the key, alone")
+    sent = [
+        name
+        for part in ("page_size", "snapshot", "high_water_mark", "next")
+        if (name := getattr(getattr(source, part, None), "send_as", None)) is not None
+    ]
+    sent += list(getattr(source, "params", {}))
+    for name in sorted({each for each in sent if sent.count(each) > 1}):
+        wrong("source", message=f"{name} is sent for two things; expected a name for each")
     if contract.mode == "bounded" and not (contract.limits.records or contract.limits.pages):
         wrong("contract", "limits", message="mode bounded needs limits.records or limits.pages")
     if isinstance(blocks.record_schema, tuple):

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import ContractError, ProtocolError
 from scan_pipeline.core.page import Continuation, End, Next
@@ -99,7 +98,7 @@ def next_of(token: Any, *, where: str, signals: tuple[EndSignal, ...]) -> Next:
         case str() if token:
             return Next(token=token)
         case int() | Decimal() if not isinstance(token, bool):
-            return Next(token=canonical_json(token).decode())
+            return Next(token=str(token))  # digit for digit: a token is not ours to rewrite
         case _ if token is ABSENT:
             raise ProtocolError(
                 "continuation_missing",

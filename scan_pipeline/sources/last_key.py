@@ -87,7 +87,7 @@ class LastKey(HttpSource):
         """Ask for the rows after the last one."""
         if position.token is None:
             return self.request.call(position)
-        parts = zip(self._facts.next.after, json.loads(position.token)["after"], strict=True)
+        parts = zip(self._facts.next.after, _parts(position.token), strict=True)
         added = [
             Added(name=part.send_as, value=value, place=self._facts.send_in)
             for part, value in parts
@@ -112,7 +112,15 @@ class LastKey(HttpSource):
         if end is not None:
             return end
         after = [_key_value(records[-1], part.field) for part in facts.next.after]
-        return Next(token=canonical_json({"after": after, "full": full}).decode())
+        # As decimal digits: a JSON number of 10^21 and more would come back rounded.
+        told = [{"digits": str(each)} if isinstance(each, int) else each for each in after]
+        return Next(token=canonical_json({"after": told, "full": full}).decode())
+
+
+def _parts(token: str) -> list[str | int]:
+    """Return the key of the last row, digit for digit."""
+    after = json.loads(token)["after"]
+    return [int(each["digits"]) if isinstance(each, dict) else each for each in after]
 
 
 def _key_value(row: bytes, path: FieldPath) -> str | int:

@@ -62,6 +62,10 @@ class SideQuestions:
         return self._transport.send(call, read=read_json, refused=_untold).value
 
 
+MAX_NAME = 256
+"""Longest name of a principal, in characters; it stands in one line of the receipt."""
+
+
 def principal_in(
     around: Any, *, at: FieldPath, tenant_at: FieldPath | None, where: str
 ) -> tuple[str, str | None]:
@@ -80,7 +84,15 @@ def principal_in(
     tenant = ABSENT if tenant_at is None else value_at(around, tenant_at)
     if not isinstance(principal, str) or not principal:
         raise ProtocolError("reported_invalid", f"no principal at {'.'.join(at)} of {where}")
-    return principal, tenant if isinstance(tenant, str) else None
+    if not principal.isprintable() or len(principal) > MAX_NAME:
+        raise ProtocolError(
+            "reported_invalid", f"the principal of {where} is no printable name of a line"
+        )
+    if tenant_at is None or tenant is None:
+        return principal, None
+    if isinstance(tenant, bool) or not isinstance(tenant, str | int) or tenant == "":
+        raise ProtocolError("reported_invalid", f"no tenant at {'.'.join(tenant_at)} of {where}")
+    return principal, str(tenant)
 
 
 def bound_in(around: Any, at: FieldPath, *, where: str) -> str:
@@ -111,8 +123,16 @@ def counts_in(
     """
     counts = value_at(around, at)
     if isinstance(counts, list) and value is not None and count is not None:
-        rows = [row for row in counts if isinstance(row, dict)]
-        counts = {row.get(value): row.get(count) for row in rows}
+        if not all(
+            isinstance(row, dict) and isinstance(row.get(value), str | int) for row in counts
+        ):
+            raise ProtocolError("reported_invalid", f"a row at {'.'.join(at)} names no partition")
+        named = [str(row[value]) for row in counts]
+        if len(set(named)) < len(named):
+            raise ProtocolError(
+                "reported_invalid", f"a partition is counted twice at {'.'.join(at)}"
+            )
+        counts = {str(row[value]): row.get(count) for row in counts}
     found: dict[str, int] = {}
     for partition, number in counts.items() if isinstance(counts, dict) else [(None, None)]:
         if isinstance(number, bool) or not isinstance(number, int):

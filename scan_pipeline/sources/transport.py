@@ -202,12 +202,20 @@ class Transport:
 
     def _exchange(self, call: Call, *, at_home: bool) -> Answer:
         secret = self._credentials() if at_home else {}
-        request = self._client.build_request(
-            call.method,
-            httpx2.URL(call.url).copy_merge_params(list(call.params)) if call.params else call.url,
-            headers={"accept-encoding": ASKED_FOR, **dict(call.headers), **secret},
-            content=call.content,
-        )
+        try:
+            url = httpx2.URL(call.url)
+            request = self._client.build_request(
+                call.method,
+                url.copy_merge_params(list(call.params)) if call.params else url,
+                headers={"accept-encoding": ASKED_FOR, **dict(call.headers), **secret},
+                content=call.content,
+            )
+        except (httpx2.InvalidURL, UnicodeError) as error:
+            # A token, pin or link of the source's may be no text that HTTP can carry.
+            raise ProtocolError(
+                "continuation_invalid",
+                f"what the source gave to go on with makes no request: {type(error).__name__}",
+            ) from None
         response = self._client.send(request, stream=True)
         try:
             chunks, size = [], 0

@@ -15,6 +15,9 @@ from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.reconciliation import ExpectationResult, IdSequenceCheck
 from scan_pipeline.stages.exact_values import NotExactError, told_value
 
+LONGEST_SEQUENCE = 2**32
+"""Ids of one sequence, at most; one byte each. A longer one is not evaluated."""
+
 
 class Expectations:
     """Takes in the rows of one generation and says how each expectation fared.
@@ -119,9 +122,15 @@ class Expectations:
                 self._tell(finding("reported_invalid", expected=f"a bound of {field}", found=error))
             self._bound_is_told = True
             return
-        for page, key, found in (
-            rows.filter(pl.col(field) > limit).select("_page", "_key", field).iter_rows()
-        ):
+        # What cannot be compared as a number was not shown to lie below the bound.
+        digits = column.dtype == pl.String and bound.isdigit()
+        beyond = pl.col(field).is_null() | (
+            pl.col(field).cast(pl.Int64, strict=False).is_null()
+            | (pl.col(field).cast(pl.Int64, strict=False) > int(bound))
+            if digits
+            else pl.col(field) > limit
+        )
+        for page, key, found in rows.filter(beyond).select("_page", "_key", field).iter_rows():
             self._tell(
                 finding(
                     "beyond_high_water_mark",
@@ -138,6 +147,8 @@ class Expectations:
             return None
         last = self._walk.total if declared.last == "count" else declared.last
         if last is None:
+            return None
+        if last - declared.first >= LONGEST_SEQUENCE:
             return None
         return IdSequenceCheck(prefix=declared.prefix, first=declared.first, last=last)
 

@@ -12,7 +12,7 @@ from scan_pipeline.core.contract import ContractDigests, Scan, contract_digests,
 from scan_pipeline.core.coverage import WalkEvidence
 from scan_pipeline.core.errors import ContractError, TamperedError
 from scan_pipeline.core.findings import finding
-from scan_pipeline.core.receipt import statement_bytes
+from scan_pipeline.core.receipt import parse_statement, statement_bytes
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.stages.certify import all_findings, make_receipt
 from scan_pipeline.stages.enumerate import Enumeration, Progress
@@ -186,6 +186,7 @@ class Pipeline:
         now: datetime = self._workspace.clock()
         signer = signing_signer(self._workspace.project, now=now, create="never")
         payload = statement_bytes(receipt)
+        parse_statement(payload)  # what cannot be read back must not be written once for ever
         store.receipts.write(
             receipt,
             envelope=sign(payload, signer=signer),

@@ -1,6 +1,7 @@
 """The last accepted generation as a plain table, for readers who never heard of generations."""
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 import polars as pl
@@ -11,6 +12,7 @@ from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.stages.unlock import LABELS, checked_records
 from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.data_files import Layout
 from scan_pipeline.store.receipts import StoredReceipt, generation_order
 from scan_pipeline.store.tables import Table, open_published
 
@@ -33,14 +35,15 @@ def publish(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> bool:
     Raises:
         TamperedError: the staged records are not those of the receipt.
     """
-    if not stored.receipt.accepted:
-        return False
+    if not stored.receipt.accepted or stored.receipt.conclusion_scope == "observed_pages_only":
+        return False  # pages of a walk that stopped are nobody's table, whatever the scan accepts
     generation = stored.receipt.scan_generation
     current = published_generation(scan.name, workspace=workspace)
     if current is not None and generation_order(current) >= generation_order(generation):
         return False
     rows = rows_to_publish(stored, checked_records(stored, workspace))
-    table = open_published(workspace.lake, scan.name, rows.schema)
+    layout = Layout(dictionary=LABELS)
+    table = open_published(workspace.lake, scan.name, rows.schema, layout=layout)
     published = table.replace_all(
         rows,
         generation=generation,
@@ -88,8 +91,14 @@ def _labels(stored: StoredReceipt) -> dict[str, str]:
 def _labelled(
     batch: pa.RecordBatch, schema: pa.Schema, labels: Mapping[str, str]
 ) -> pa.RecordBatch:
-    said = [pa.repeat(pa.scalar(value), batch.num_rows) for value in labels.values()]
+    said = [_repeated(value, batch.num_rows) for value in labels.values()]
     return pa.RecordBatch.from_arrays([*batch.columns, *said], schema=schema)
+
+
+@lru_cache(maxsize=16)
+def _repeated(value: str, rows: int) -> pa.Array:
+    """Return a column of one value; nearly all batches of a table are of one size."""
+    return pa.repeat(pa.scalar(value), rows)
 
 
 def _rows(

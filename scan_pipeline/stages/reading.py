@@ -134,10 +134,15 @@ class Collection:
 
     def _newest(self, at_least: Wish) -> tuple[StoredReceipt, Standing]:
         newer: list[tuple[str, str]] = []
+        superseded: set[str | None] = set()
         scope = scope_digest(self._scan)
         for generation in reversed(self._workspace.receipts(self._scan.name).generations()):
             stored = self.receipt(generation)
             receipt = stored.receipt
+            superseded.add(receipt.supersedes)
+            if stored.receipt_id in superseded:
+                newer.append((generation, "judged again by a later receipt"))
+                continue
             whole = receipt.conclusion_scope in WHOLE_COLLECTION
             if (
                 receipt.scope_digest == scope

@@ -30,6 +30,9 @@ _PREFIX: Final = (
 
 _FIRST_BYTE: Final = pl.col("_key_hash").bin.slice(0, 1).bin.reinterpret(dtype=pl.UInt8)
 
+NO_VALUE: Final = "(no value)"
+"""How the partition of records without a value is told beside those that have one."""
+
 Batches = Callable[[tuple[str, ...]], Iterator[pa.RecordBatch]]
 """Reads columns of the staged records, from the start, each time it is called."""
 
@@ -103,7 +106,10 @@ class Reconciler:
             ).hex()
         expectations = self._expectations.results(
             unique_keys=self._unique,
-            by_partition={str(value): tree.unique for value, tree in self._trees.items()},
+            by_partition={
+                NO_VALUE if value is None else str(value): tree.unique
+                for value, tree in self._trees.items()
+            },
             root=root,
         )
         figures = Reconciliation(

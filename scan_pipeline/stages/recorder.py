@@ -4,6 +4,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from scan_pipeline.core.contract import Operation
@@ -97,7 +98,9 @@ class Recorder:
     def drop(self) -> None:
         """End the thread without caring for what was not committed yet."""
         self._failed = self._failed or RuntimeError("dropped")
-        self._thread.join(timeout=5)
+        with suppress(queue.Full):
+            self._queue.put_nowait(_NOTHING)  # wakes it
+        self._thread.join(timeout=30)
 
     def _enqueue(self, item: Event | threading.Event | None) -> None:
         while True:
@@ -128,6 +131,8 @@ class Recorder:
                 item = self._queue.get(timeout=wait if group else _POLL_S)
             except queue.Empty:
                 item = threading.Event() if group else _NOTHING
+            if self._failed is not None:
+                return
             if isinstance(item, Event):
                 since = since if group else time.monotonic()
                 group.append(item)

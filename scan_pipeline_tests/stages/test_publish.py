@@ -80,14 +80,32 @@ def test_nothing_is_published_before_a_night_was_accepted(bench):
     assert not (Path(walked.workspace.project.lake) / "published").exists()
 
 
-def test_accepted_lesser_scope_is_published_as_what_it_is(bench):
-    """The contract said that this counts as done; the receipt says what it is."""
+def test_pages_of_a_walk_that_stopped_are_not_published_whatever_the_scan_accepts(bench):
+    """A whole night before it would be replaced by a part."""
     pages = {"contract.limits": {"pages": 1}, "contract.accept": {"scope": "observed_pages_only"}}
 
     walked = bench.walk(bench.registry(size=150), {**SMALL, **pages})
 
     assert walked.receipt.accepted
-    assert walked.published().height == 100
+    assert walked.published() is None
+
+
+def test_accepted_live_night_is_published_with_its_label_on_each_row(bench):
+    """The contract said that this counts as done; every row says what it is."""
+    live = {
+        "contract.consistency": "live",
+        "source.snapshot": None,
+        "source.params": {"view": "live"},
+        "contract.accept": {"scope": "records_encountered_in_live_traversal"},
+    }
+
+    walked = bench.walk(bench.registry(size=150), {**SMALL, **live})
+
+    published = walked.published()
+    assert published.height == 150
+    assert published["_conclusion_scope"].unique().to_list() == [
+        "records_encountered_in_live_traversal"
+    ]
     assert commit(walked)[RECEIPT_ID] == walked.night.stored.receipt_id
 
 
