@@ -131,8 +131,6 @@ class Recorder:
                 item = self._queue.get(timeout=wait if group else _POLL_S)
             except queue.Empty:
                 item = threading.Event() if group else _NOTHING
-            if self._failed is not None:
-                return
             if isinstance(item, Event):
                 since = since if group else time.monotonic()
                 group.append(item)
