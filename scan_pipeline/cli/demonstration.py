@@ -22,7 +22,7 @@ from scan_pipeline.simulator.naive import NaiveReport
 from scan_pipeline.simulator.principals import AUDITOR_TOKEN
 from scan_pipeline.simulator.scenario import Scenario, naive_report, registry_for
 from scan_pipeline.simulator.transport import SimulatorTransport
-from scan_pipeline.sources.end_signals import EndSignal
+from scan_pipeline.sources.http.end_signals import EndSignal
 from scan_pipeline.sources.page_token import PageTokenSource
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.scan_lookup import shipped_scan

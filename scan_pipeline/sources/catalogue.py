@@ -17,7 +17,7 @@ from scan_pipeline.core.contract import (
 )
 from scan_pipeline.core.errors import ConfigurationError, ContractError, ScanPipelineError
 from scan_pipeline.core.value import adapter, record
-from scan_pipeline.sources.addresses import origin_of, shown
+from scan_pipeline.sources.http.addresses import origin_of, shown
 from scan_pipeline.sources.protocols import protocol
 from scan_pipeline.sources.provider_facts import PROVIDER, with_provider
 from scan_pipeline.sources.source import Source

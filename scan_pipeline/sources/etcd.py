@@ -38,13 +38,13 @@ from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.auth import Auth
-from scan_pipeline.sources.envelope import parse_body
 from scan_pipeline.sources.etcd_pairs import Encoding, bytes_at, in_base64, pair_record, whole_at
+from scan_pipeline.sources.http.envelope import parse_body
+from scan_pipeline.sources.http.responses import Answer, BodyMatch, ResponseClass
+from scan_pipeline.sources.http.transport import Call, Transport
 from scan_pipeline.sources.protocols import Protocol
-from scan_pipeline.sources.responses import Answer, BodyMatch, ResponseClass
 from scan_pipeline.sources.source import RefusedCallback, Source
 from scan_pipeline.sources.surroundings import Surroundings
-from scan_pipeline.sources.transport import Call, Transport
 
 REVISION = "etcd/1"
 

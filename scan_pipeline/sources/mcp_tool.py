@@ -34,25 +34,25 @@ from scan_pipeline.core.errors import (
 )
 from scan_pipeline.core.page import Next, Opening, Page, Position, Refusal
 from scan_pipeline.core.receipt import AdapterRevision
-from scan_pipeline.sources.mcp_calls import McpCall, ServerRefusedError, ToolCall
-from scan_pipeline.sources.mcp_content import content_of, page_of, records_of
-from scan_pipeline.sources.mcp_facts import Arguments, McpToolSource
-from scan_pipeline.sources.mcp_paging import Paging
-from scan_pipeline.sources.mcp_refusals import (
+from scan_pipeline.sources.http.reported import reported
+from scan_pipeline.sources.http.resending import Resending
+from scan_pipeline.sources.http.side_questions import bound_in, counts_in, principal_in
+from scan_pipeline.sources.mcp.calls import McpCall, ServerRefusedError, ToolCall
+from scan_pipeline.sources.mcp.content import content_of, page_of, records_of
+from scan_pipeline.sources.mcp.facts import Arguments, McpToolSource
+from scan_pipeline.sources.mcp.paging import Paging
+from scan_pipeline.sources.mcp.refusals import (
     SESSION_GONE,
     bytes_of,
     understand_error_result,
     understand_refusal,
 )
 from scan_pipeline.sources.protocols import Protocol
-from scan_pipeline.sources.reported import reported
-from scan_pipeline.sources.resending import Resending
-from scan_pipeline.sources.side_questions import bound_in, counts_in, principal_in
 from scan_pipeline.sources.source import RefusedCallback, Source
 from scan_pipeline.sources.surroundings import Surroundings
 
 if TYPE_CHECKING:
-    from scan_pipeline.sources.mcp_session import McpSession
+    from scan_pipeline.sources.mcp.session import McpSession
 
 REVISION = "mcp_tool/1"
 
@@ -245,7 +245,7 @@ class McpTool(Source):
         """
         if self._session is None:
             try:
-                from scan_pipeline.sources.mcp_session import McpSession  # noqa: PLC0415  # heavy
+                from scan_pipeline.sources.mcp.session import McpSession  # noqa: PLC0415  # heavy
             except ModuleNotFoundError as error:
                 raise ConfigurationError(
                     f"protocol mcp_tool needs {error.name}, which is not installed; expected "

@@ -18,16 +18,16 @@ from scan_pipeline.core.errors import ContractError, ProtocolError
 from scan_pipeline.core.page import Continuation, Next, Position
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
-from scan_pipeline.sources.addresses import origin_of, shown
-from scan_pipeline.sources.end_signals import EndSignal, end_of
-from scan_pipeline.sources.envelope import ABSENT, value_at
-from scan_pipeline.sources.http_facts import HttpFacts
-from scan_pipeline.sources.http_source import HttpSource, Received
-from scan_pipeline.sources.link_header import target_of
+from scan_pipeline.sources.http.addresses import origin_of, shown
+from scan_pipeline.sources.http.end_signals import EndSignal, end_of
+from scan_pipeline.sources.http.envelope import ABSENT, value_at
+from scan_pipeline.sources.http.facts import HttpFacts
+from scan_pipeline.sources.http.link_header import target_of
+from scan_pipeline.sources.http.source import HttpSource, Received
+from scan_pipeline.sources.http.transport import Call
+from scan_pipeline.sources.http.uri_references import resolved
 from scan_pipeline.sources.protocols import Protocol
 from scan_pipeline.sources.surroundings import Surroundings
-from scan_pipeline.sources.transport import Call
-from scan_pipeline.sources.uri_references import resolved
 
 REVISION = "next_link/1"
 

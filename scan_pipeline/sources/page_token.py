@@ -13,13 +13,13 @@ from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.page import Continuation, Position
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
-from scan_pipeline.sources.end_signals import NextFacts, continuation
-from scan_pipeline.sources.http_facts import HttpFacts
-from scan_pipeline.sources.http_request import Added
-from scan_pipeline.sources.http_source import HttpSource, Received
+from scan_pipeline.sources.http.end_signals import NextFacts, continuation
+from scan_pipeline.sources.http.facts import HttpFacts
+from scan_pipeline.sources.http.request import Added
+from scan_pipeline.sources.http.source import HttpSource, Received
+from scan_pipeline.sources.http.transport import Call
 from scan_pipeline.sources.protocols import Protocol
 from scan_pipeline.sources.surroundings import Surroundings
-from scan_pipeline.sources.transport import Call
 
 REVISION = "page_token/1"
 

@@ -48,15 +48,15 @@ from scan_pipeline.core.page import (
 )
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
+from scan_pipeline.sources.database.ahead import ReadAhead, Rows
+from scan_pipeline.sources.database.checks import check_order
+from scan_pipeline.sources.database.facts import SqlSource
+from scan_pipeline.sources.database.session import Session
+from scan_pipeline.sources.database.statements import Statements
+from scan_pipeline.sources.database.tables import described
+from scan_pipeline.sources.database.types import json_value, mark_text
 from scan_pipeline.sources.protocols import Protocol
 from scan_pipeline.sources.source import RefusedCallback, Source
-from scan_pipeline.sources.sql_ahead import ReadAhead, Rows
-from scan_pipeline.sources.sql_checks import check_order
-from scan_pipeline.sources.sql_facts import SqlSource
-from scan_pipeline.sources.sql_session import Session
-from scan_pipeline.sources.sql_statements import Statements
-from scan_pipeline.sources.sql_tables import described
-from scan_pipeline.sources.sql_types import json_value, mark_text
 from scan_pipeline.sources.surroundings import Surroundings
 
 T = TypeVar("T")

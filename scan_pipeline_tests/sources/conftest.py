@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.page import Next, Page, Position, Refusal
-from scan_pipeline.sources.mcp_facts import McpToolSource
+from scan_pipeline.sources.mcp.facts import McpToolSource
 from scan_pipeline.sources.mcp_tool import McpTool
 from scan_pipeline.sources.surroundings import Surroundings
 from scan_pipeline_tests.sources.mcp_servers import Scripted

@@ -10,9 +10,9 @@ import pytest
 from scan_pipeline.core.errors import ContractError, DestinationRefusedError, ProtocolError
 from scan_pipeline.core.page import End, Next
 from scan_pipeline.sources.catalogue import ScanFileError
-from scan_pipeline.sources.destinations import Destinations
-from scan_pipeline.sources.link_header import target_of
-from scan_pipeline.sources.uri_references import resolved
+from scan_pipeline.sources.http.destinations import Destinations
+from scan_pipeline.sources.http.link_header import target_of
+from scan_pipeline.sources.http.uri_references import resolved
 from scan_pipeline_tests.sources.over_http import Asking, Killed, answered, scan_of, walk
 
 URL = "https://api.test/v1/things"

@@ -6,7 +6,7 @@ import pytest
 
 from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.core.reconciliation import IdSequenceCheck
-from scan_pipeline.sources.side_questions import counts_in, principal_in
+from scan_pipeline.sources.http.side_questions import counts_in, principal_in
 
 
 @pytest.mark.parametrize("key", [None, True, 2.5, [2]])

@@ -1,0 +1,145 @@
+"""What is asked beside the pages: who we are, the bound, and counts by partition."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from scan_pipeline.core.contract import FieldPath
+from scan_pipeline.core.errors import ProtocolError
+from scan_pipeline.sources.http.envelope import ABSENT, value_at
+from scan_pipeline.sources.http.facts import HttpFacts
+from scan_pipeline.sources.http.request import Added
+from scan_pipeline.sources.http.transport import Call, Transport, read_json
+
+
+class SideQuestions:
+    """Asks them, over the transport of the walk.
+
+    Args:
+        facts: the collection.
+        transport: what carries the requests.
+    """
+
+    def __init__(self, facts: HttpFacts, transport: Transport) -> None:
+        self._facts, self._transport = facts, transport
+
+    def identity(self) -> tuple[str | None, str | None]:
+        """Return principal and tenant as the source reports them, None where it was not asked."""
+        facts = self._facts.identity
+        if facts is None:
+            return None, None
+        principal, tenant = principal_in(
+            self._get(facts.url), at=facts.at, tenant_at=facts.tenant_at, where=facts.url
+        )
+        if facts.expect is not None and principal != facts.expect:
+            raise ProtocolError(
+                "principal_changed",
+                f"the source sees {principal}; expected {facts.expect}, as the scan file declares. "
+                "Give the scan that principal's credentials",
+            )
+        return principal, tenant
+
+    def high_water_mark(self) -> str | None:
+        """Return the bound of the walk, None where none is declared."""
+        bound = self._facts.high_water_mark
+        return None if bound is None else bound_in(self._get(bound.url), bound.at, where=bound.url)
+
+    def partition_counts(self, held_still: Iterable[Added]) -> dict[str, int] | None:
+        """Return the source's counts by partition, under the same pin and bound."""
+        facts = self._facts.partition_counts
+        if facts is None:
+            return None
+        held = {each.name: str(each.value) for each in held_still}
+        around = self._get(facts.url, {**self._facts.params, **held})
+        return counts_in(around, at=facts.at, value=facts.value, count=facts.count)
+
+    def _get(self, url: str, params: Mapping[str, str] | None = None) -> Any:
+        call = Call(
+            url=url,
+            params=tuple((params or {}).items()),
+            headers=tuple(self._facts.headers.items()),
+        )
+        return self._transport.send(call, read=read_json, refused=_untold).value
+
+
+MAX_NAME = 256
+"""Longest name of a principal, in characters; it stands in one line of the receipt."""
+
+
+def principal_in(
+    around: Any, *, at: FieldPath, tenant_at: FieldPath | None, where: str
+) -> tuple[str, str | None]:
+    """Read principal and tenant.
+
+    Args:
+        around: the parsed answer.
+        at: where the principal stands.
+        tenant_at: where the tenant stands, None where there is none.
+        where: what was asked, for messages.
+
+    Raises:
+        ProtocolError: `reported_invalid`, there is no principal.
+    """
+    principal = value_at(around, at)
+    tenant = ABSENT if tenant_at is None else value_at(around, tenant_at)
+    if not isinstance(principal, str) or not principal:
+        raise ProtocolError("reported_invalid", f"no principal at {'.'.join(at)} of {where}")
+    if not principal.isprintable() or len(principal) > MAX_NAME:
+        raise ProtocolError(
+            "reported_invalid", f"the principal of {where} is no printable name of a line"
+        )
+    if tenant_at is None or tenant is None:
+        return principal, None
+    if isinstance(tenant, bool) or not isinstance(tenant, str | int) or tenant == "":
+        raise ProtocolError("reported_invalid", f"no tenant at {'.'.join(tenant_at)} of {where}")
+    return principal, str(tenant)
+
+
+def bound_in(around: Any, at: FieldPath, *, where: str) -> str:
+    """Read an upper bound.
+
+    Raises:
+        ProtocolError: `reported_invalid`, there is none.
+    """
+    value = value_at(around, at)
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise ProtocolError("reported_invalid", f"no value at {'.'.join(at)} of {where}")
+    return str(value)
+
+
+def counts_in(
+    around: Any, *, at: FieldPath, value: str | None, count: str | None
+) -> dict[str, int]:
+    """Read counts by partition.
+
+    Args:
+        around: the parsed answer.
+        at: where an object from value to number stands, or a list of rows.
+        value: member of a row that names the partition.
+        count: member of a row that counts it.
+
+    Raises:
+        ProtocolError: `reported_invalid`, there are none.
+    """
+    counts = value_at(around, at)
+    if isinstance(counts, list) and value is not None and count is not None:
+        if not all(
+            isinstance(row, dict) and isinstance(row.get(value), str | int) for row in counts
+        ):
+            raise ProtocolError("reported_invalid", f"a row at {'.'.join(at)} names no partition")
+        named = [str(row[value]) for row in counts]
+        if len(set(named)) < len(named):
+            raise ProtocolError(
+                "reported_invalid", f"a partition is counted twice at {'.'.join(at)}"
+            )
+        counts = {str(row[value]): row.get(count) for row in counts}
+    found: dict[str, int] = {}
+    for partition, number in counts.items() if isinstance(counts, dict) else [(None, None)]:
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise ProtocolError("reported_invalid", f"no counts by partition at {'.'.join(at)}")
+        found[str(partition)] = number
+    return found
+
+
+def _untold(status: int | None, reason: str, digest: bytes, at: datetime) -> None:
+    """Leave refusals of side questions out of the walk's events."""

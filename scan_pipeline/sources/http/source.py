@@ -1,0 +1,206 @@
+"""A source behind HTTP and JSON: everything but how to advance."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from scan_pipeline.core.canonical import canonical_json, leaf_hashes
+from scan_pipeline.core.errors import ProtocolError
+from scan_pipeline.core.page import Continuation, Opening, Page, Position, Refusal
+from scan_pipeline.core.value import record
+from scan_pipeline.sources.http.envelope import (
+    ABSENT,
+    Envelope,
+    open_envelope,
+    parse_body,
+    split_records,
+    value_at,
+)
+from scan_pipeline.sources.http.facts import HttpFacts
+from scan_pipeline.sources.http.nested_lists import cut_lists
+from scan_pipeline.sources.http.record_formats import records_of
+from scan_pipeline.sources.http.reported import reported
+from scan_pipeline.sources.http.request import FrozenRequest
+from scan_pipeline.sources.http.responses import Answer
+from scan_pipeline.sources.http.side_questions import SideQuestions
+from scan_pipeline.sources.http.transport import Call, Sent, Transport, read_json
+from scan_pipeline.sources.source import Noticed, RefusedCallback, Source
+from scan_pipeline.sources.surroundings import Surroundings
+
+
+@record
+class Received:
+    """A successful answer taken apart.
+
+    Attributes:
+        answer: as it came.
+        records: each record's bytes, in page order.
+        around: the parsed body, its record list empty.
+    """
+
+    answer: Answer
+    records: Sequence[bytes]
+    around: Any
+
+
+class HttpSource(Source):
+    """Asks for pages over HTTP; a protocol says how to ask for one and what follows it.
+
+    Args:
+        facts: the collection.
+        surroundings: the world around it.
+        origins: origins that links may lead to, beside the source's own.
+    """
+
+    def __init__(
+        self, facts: HttpFacts, surroundings: Surroundings, *, origins: tuple[str, ...] = ()
+    ) -> None:
+        auth, environ = facts.auth, surroundings.environ
+        self._http = facts
+        self.request = FrozenRequest(facts)
+        self._transport = Transport(
+            facts.url,
+            origins=origins,
+            credentials=lambda: auth.headers(environ) if auth else {},
+            retries=surroundings.retries,
+            responses=facts.responses,
+            inner=surroundings.inner,
+            clock=surroundings.clock,
+            sleep=surroundings.sleep,
+        )
+        self._aside = SideQuestions(facts, self._transport)
+
+    @abstractmethod
+    def call(self, position: Position) -> Call:
+        """Return the request for a page."""
+
+    @abstractmethod
+    def follows(self, received: Received, position: Position) -> Continuation:
+        """Return what follows a page.
+
+        Raises:
+            ProtocolError: the answer says neither that something follows nor that nothing does.
+        """
+
+    @property
+    def waited(self) -> float:
+        """Return the seconds spent in waits that the source itself asked for."""
+        return self._transport.waited
+
+    def opening(self) -> Opening:
+        """Return identity and high-water mark."""
+        principal, tenant = self._aside.identity()
+        return Opening(
+            principal=principal, tenant=tenant, high_water_mark=self._aside.high_water_mark()
+        )
+
+    def closing(self, position: Position) -> Opening:
+        """Return identity, and the source's counts by partition under the same pin."""
+        principal, tenant = self._aside.identity()
+        counts = self._aside.partition_counts(self.request.held_still(position))
+        return Opening(principal=principal, tenant=tenant, partition_counts=counts)
+
+    def fetch(self, position: Position, *, refused: RefusedCallback) -> Page:
+        """Return one page; see `Source.fetch`."""
+        once_only = self._http.continuation != "repeatable" and position.token is not None
+
+        def tell(status: int | None, reason: str, digest: bytes, at: datetime) -> None:
+            refused(
+                Refusal(position=position, status=status, reason=reason, body_digest=digest, at=at)
+            )
+
+        sent = self._transport.send(
+            self.call(position), read=self._read, refused=tell, repeatable=not once_only
+        )
+        try:
+            return self._page(position, sent)
+        except ProtocolError as error:
+            body = sent.value.answer.body
+            tell(sent.value.answer.status, error.code, sha256(body).digest(), sent.received_at)
+            raise
+
+    def records(self, body: bytes) -> Sequence[bytes]:
+        """Return the records of an admitted body."""
+        if self._http.records_format != "json":
+            return self._kept(records_of(body, self._http.records_format))
+        try:
+            return self._kept(split_records(body, records_at=self._http.records_at))
+        except ProtocolError as error:
+            if error.code == "records_missing" and self._omitted(parse_body(body)):
+                return ()
+            raise
+
+    def noticed(self, records: Sequence[bytes]) -> Iterator[Noticed]:
+        """Yield each list inside a record that the source may have cut."""
+        return cut_lists(records, self._http.nested)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    def _read(self, answer: Answer) -> Received:
+        if self._http.records_format != "json":
+            return Received(answer=answer, records=self.records(answer.body), around={})
+        try:
+            envelope = open_envelope(answer.body, records_at=self._http.records_at)
+        except ProtocolError as error:
+            if error.code != "records_missing":
+                raise
+            around = read_json(answer)
+            self._refuse_errors(around)  # an error in their place says more
+            if not self._omitted(around):
+                raise
+            envelope = Envelope(records=(), around=around)
+        self._refuse_errors(envelope.around)
+        return Received(answer=answer, records=self._kept(envelope.records), around=envelope.around)
+
+    def _omitted(self, around: Any) -> bool:
+        """Say whether an answer leaves out its list of records in the documented way."""
+        path = self._http.records_at
+        if not self._http.records_omitted_when_empty or not path:
+            return False
+        return isinstance(value_at(around, path[:-1]), dict) and value_at(around, path) is ABSENT
+
+    def _kept(self, records: Sequence[bytes]) -> Sequence[bytes]:
+        """Return records as they are kept: bare values become objects of one field."""
+        name = self._http.record_field
+        if name is None:
+            return records
+        before = b"{" + canonical_json(name) + b":"
+        return [before + each + b"}" for each in records]
+
+    def _page(self, position: Position, sent: Sent[Received]) -> Page:
+        received = sent.value
+        return Page(
+            position=position,
+            fingerprint=self.request.fingerprint(position),
+            continuation=self.follows(received, position),
+            body=received.answer.body,
+            records=len(received.records),
+            leaf_hashes=leaf_hashes(received.records),
+            reported=reported(received.around, received.answer.headers, self._http),
+            attempts=sent.attempts,
+            requested_at=sent.requested_at,
+            received_at=sent.received_at,
+        )
+
+    def _refuse_errors(self, around: Any) -> None:
+        success = self._http.success
+        if success is not None and value_at(around, success.at) != success.equals:
+            raise ProtocolError(
+                "error_envelope",
+                f"{'.'.join(success.at)} does not say success although the status does; expected "
+                f"{success.equals!r}",
+            )
+        for path in self._http.errors_at:
+            if path == self._http.records_at[: len(path)]:
+                continue
+            value = value_at(around, path)
+            if value is not ABSENT and value not in (None, False, "", [], {}):
+                raise ProtocolError(
+                    "error_envelope",
+                    f"the answer holds an error at {'.'.join(path)} although its status says "
+                    "success; expected records alone",
+                )

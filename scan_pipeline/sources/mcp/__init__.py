@@ -1,0 +1,1 @@
+"""A Model Context Protocol server as a source: connection, calls, content and paging."""
