@@ -68,7 +68,7 @@ class RecordParser:
         if schema.columns is None:
             raise ValueError("an inferred schema is resolved before records are parsed")
         self._schema = schema
-        self._declared = schema.columns
+        self._declared = {field.name: field for field in schema.columns}  # asked for each record
         self._nullable = pa.schema([field.with_nullable(True) for field in schema.columns])
         self._read = pa.schema(
             [
@@ -145,7 +145,7 @@ class RecordParser:
         The reader inferred their types, which holds their form and what stands twice, and would
         have inferred an unexpected field as well.
         """
-        if not {*table.column_names} <= {*self._nullable.names}:
+        if not {*table.column_names} <= self._declared.keys():
             return None
         completed = json.complete(table, lines)
         if completed is None:
@@ -163,7 +163,7 @@ class RecordParser:
         often as the column is, none was missing; a text cannot look like one, since the quotes
         inside it are escaped.
         """
-        for field in self._declared:
+        for field in self._declared.values():
             optional = field.name in self._schema.optional
             if optional and field.nullable:
                 continue
@@ -209,8 +209,11 @@ class RecordParser:
             refused += wrong
             if unknown:
                 extra[number] = canonical_json(unknown).decode()
-        columns = pa.Table.from_pylist(
-            [{name: row.get(name) for name in self._nullable.names} for row in rows],
+        columns = pa.table(
+            [
+                pa.array([row.get(name) for row in rows], field.type)
+                for name, field in self._declared.items()
+            ],
             schema=self._nullable,
         )
         return Parsed(columns=columns, extra=extra, refused=tuple(refused))
@@ -228,17 +231,16 @@ class RecordParser:
             return {}, {}, [whole]
         values: dict[str, Any] = {}
         wrong: list[Refused] = []
-        for field in self._declared:
-            if field.name not in value:
-                if field.name not in self._schema.optional:
+        for name, field in self._declared.items():
+            if name not in value:
+                if name not in self._schema.optional:
                     wrong.append(_refused(row, field, "nothing"))
                 continue
-            found = value[field.name]
             try:
-                values[field.name] = self._typed(found, field)
+                values[name] = self._typed(value[name], field)
             except NotExactError as error:
                 wrong.append(_refused(row, field, str(error)))
-        unknown = {name: kept for name, kept in value.items() if name not in self._nullable.names}
+        unknown = {name: kept for name, kept in value.items() if name not in self._declared}
         return values, unknown, wrong
 
     def _typed(self, value: Any, field: pa.Field) -> Any:

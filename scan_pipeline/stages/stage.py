@@ -12,6 +12,7 @@ from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.admitted_pages import AdmittedPage, PageGroup, open_page
+from scan_pipeline.stages.freed_memory import keep_freed_memory
 from scan_pipeline.stages.inference import infer_columns
 from scan_pipeline.stages.model_checks import ModelChecks
 from scan_pipeline.stages.parsing import Parsed, RecordParser
@@ -21,7 +22,7 @@ from scan_pipeline.stages.record_schema import ResolvedSchema
 from scan_pipeline.store.generations import GenerationStore
 
 BATCH_BYTES: Final = 4 * 2**20
-"""Body bytes that are parsed at once; with more, memory goes back to the system between batches."""
+"""Body bytes that are parsed at once."""
 
 OURS: Final = pa.schema(
     [
@@ -94,6 +95,7 @@ class Staging:
         Raises:
             TamperedError: a body is not the one that was admitted.
         """
+        keep_freed_memory()
         schema = self._with_columns()
         self._as_json = schema.as_json
         parser = RecordParser(schema)
