@@ -16,7 +16,10 @@ from scan_pipeline.core.contract import (
     source_json,
 )
 from scan_pipeline.core.errors import ConfigurationError, ContractError, ScanPipelineError
+from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import adapter, record
+from scan_pipeline.sources.adapter import AdapterFacts
+from scan_pipeline.sources.adapter_loading import ADAPTER, load_adapter, with_adapter
 from scan_pipeline.sources.http.addresses import origin_of, shown
 from scan_pipeline.sources.protocols import protocol
 from scan_pipeline.sources.provider_facts import PROVIDER, with_provider
@@ -92,7 +95,17 @@ def parse_scan(attributes: Mapping[str, Any]) -> Scan:
 
 def open_source(scan: Scan, surroundings: Surroundings) -> Source:
     """Open a scan's source; nothing is sent yet."""
+    if isinstance(scan.source, AdapterFacts):
+        return _open_adapter(scan.source, surroundings)
     return protocol(scan.source.protocol).open(scan.source, surroundings)
+
+
+def _open_adapter(facts: AdapterFacts, surroundings: Surroundings) -> Source:
+    """Open a source of the user's own; which code walks is said by us, whatever it says."""
+    loaded = load_adapter(facts.adapter.name)
+    source = loaded.kind(facts, surroundings)
+    source.adapter = AdapterRevision(name=loaded.ref.name, revision=loaded.ref.revision)
+    return source
 
 
 def _parse_source(source: Any, problems: list[Problem]) -> SourceFacts | None:
@@ -105,12 +118,23 @@ def _parse_source(source: Any, problems: list[Problem]) -> SourceFacts | None:
         problems.append(Problem(at=("source", PROVIDER), message=str(error)))
         return None
     problems += [Problem(at=("source", *each.at), message=each.message) for each in conflicts]
+    if ADAPTER in source:
+        return _parse_adapter(source, problems)
     try:
         found = protocol(str(source.get("protocol")))
     except ContractError as error:
         problems.append(Problem(at=("source", "protocol"), message=str(error)))
         return None
     return _parse(found.facts, source, ("source",), problems)
+
+
+def _parse_adapter(source: Mapping[str, Any], problems: list[Problem]) -> SourceFacts | None:
+    try:
+        source, loaded = with_adapter(source)
+    except ContractError as error:
+        problems.append(Problem(at=("source", ADAPTER), message=str(error)))
+        return None
+    return _parse(loaded.kind.FACTS, source, ("source",), problems)
 
 
 def _parse(kind: type[Any], raw: Any, at: tuple[str, ...], problems: list[Problem]) -> Any:

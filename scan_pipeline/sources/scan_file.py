@@ -14,6 +14,7 @@ import yaml
 from scan_pipeline.core.contract import SCAN_NAME, Scan
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
+from scan_pipeline.sources.adapter_loading import make_importable
 from scan_pipeline.sources.catalogue import Problem, ScanFileError, parse_scan
 from scan_pipeline.sources.yaml_facts import (
     FactsReader,
@@ -80,11 +81,12 @@ class ScanDocument:
         return name if isinstance(name, str) else None
 
     def parse(self) -> Scan:
-        """Return the scan.
+        """Return the scan; what it names by dotted path is looked for beside the file too.
 
         Raises:
             LocatedScanFileError: everything that is wrong, line by line.
         """
+        make_importable(self.path)
         try:
             scan = parse_scan(self.attributes)
         except ScanFileError as error:

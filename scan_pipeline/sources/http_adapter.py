@@ -1,0 +1,103 @@
+"""An adapter behind HTTP: requests with retries, a fixed origin, and refusals told."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+from scan_pipeline.core.canonical import canonical_json
+from scan_pipeline.core.value import record
+from scan_pipeline.sources.adapter import Adapter, AdapterFacts
+from scan_pipeline.sources.auth import Auth
+from scan_pipeline.sources.http.responses import ResponseClass
+from scan_pipeline.sources.http.transport import Call, Transport, read_json
+from scan_pipeline.sources.surroundings import Surroundings
+
+
+@record
+class HttpAdapterFacts(AdapterFacts):
+    """The facts of a source of one's own behind HTTP.
+
+    Attributes:
+        url: the collection; its origin is the only one that is ever asked.
+        auth: how to prove who we are; secrets are references.
+        responses: what statuses mean here, where they differ from HTTP.
+    """
+
+    OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth")
+
+    url: str
+    auth: Auth | None = None
+    responses: tuple[ResponseClass, ...] = ()
+
+
+F = TypeVar("F", bound=HttpAdapterFacts)
+
+
+class HttpAdapter(Adapter[F]):
+    """A source of one's own behind HTTP; `ask` calls `get_json` or `post_json`."""
+
+    def __init__(self, facts: F, surroundings: Surroundings) -> None:
+        super().__init__(facts, surroundings)
+        auth, environ = facts.auth, surroundings.environ
+        self._transport = Transport(
+            facts.url,
+            credentials=lambda: auth.headers(environ) if auth else {},
+            retries=surroundings.retries,
+            responses=facts.responses,
+            inner=surroundings.inner,
+            clock=surroundings.clock,
+            sleep=surroundings.sleep,
+        )
+
+    @property
+    def waited(self) -> float:
+        """Return the seconds spent in waits that the source itself asked for."""
+        return super().waited + self._transport.waited
+
+    def get_json(
+        self,
+        url: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Return the answer's JSON, numbers exact (`int` and `Decimal`).
+
+        Args:
+            url: an address of the origin.
+            params: added to its query.
+            headers: without secrets, which `auth` adds.
+
+        Raises:
+            DestinationRefusedError: the address, or a redirect, leaves the origin.
+            SourceUnavailableError, AccessRefusedError, SnapshotExpiredError,
+            ContinuationConsumedError, ProtocolError: see `Source.fetch`.
+        """
+        call = Call(
+            url=url, params=tuple((params or {}).items()), headers=tuple((headers or {}).items())
+        )
+        return self._sent(call)
+
+    def post_json(
+        self, url: str, content: Mapping[str, Any], *, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """Post JSON and return the answer's; raises as `get_json`."""
+        told = {"content-type": "application/json", **(headers or {})}
+        call = Call(
+            url=url,
+            headers=tuple(told.items()),
+            method="POST",
+            content=canonical_json(dict(content)),
+        )
+        return self._sent(call)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    def _sent(self, call: Call) -> Any:
+        fetching = self._fetching
+        sent = self._transport.send(
+            call, read=read_json, refused=fetching.tell, repeatable=not fetching.once_only
+        )
+        fetching.answered(sent.attempts)
+        return sent.value
