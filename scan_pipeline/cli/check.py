@@ -39,6 +39,7 @@ def problems_of(file: Path) -> tuple["FileProblem", ...]:
     from scan_pipeline.core.errors import ContractError
     from scan_pipeline.sources.catalogue import Problem
     from scan_pipeline.sources.scan_file import LocatedScanFileError, read_scan_file
+    from scan_pipeline.stages.contract_check import check_contract
     from scan_pipeline.stages.record_schema import resolve_schema
 
     try:
@@ -47,7 +48,11 @@ def problems_of(file: Path) -> tuple["FileProblem", ...]:
     except LocatedScanFileError as error:
         return error.located
     try:
-        resolve_schema(scan.record_schema)
+        schema = resolve_schema(scan.record_schema)
     except ContractError as error:
         return (document.located(Problem(at=("record_schema",), message=str(error))),)
+    try:
+        check_contract(scan, schema)
+    except ContractError as error:
+        return (document.located(Problem(at=("contract",), message=str(error))),)
     return ()

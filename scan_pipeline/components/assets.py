@@ -222,7 +222,7 @@ def _staged(pipeline: Pipeline) -> Pipeline:
     if pipeline.is_sealed():
         return pipeline
     found = pipeline.store.read_findings(stage="records")
-    if any(each.code == "evidence_altered" for each in found):
+    if any(each.code in ("evidence_altered", "not_reconcilable") for each in found):
         return pipeline  # nothing could be staged, and the receipt will say so
     admitted = sum(each.returned or 0 for each in pipeline.store.events())
     batches = pipeline.store.records().batches(pipeline.generation, columns=("scan_generation",))

@@ -147,11 +147,16 @@ def judge(
         scan: the scan.
         walk: the events summed up.
         figures: the reconciliation.
-        staged: findings of the records stage. Its errors are in the figures already; its warnings
-            (a list cut inside a record) keep a generation from being verified.
+        staged: findings of the records stage. Its errors are in the figures already, but for the
+            one that there are no figures; its warnings (a list cut inside a record) keep a
+            generation from being verified.
     """
     added = tuple(_judged_findings(scan, walk, figures))
-    inside = tuple(each for each in staged if each.severity == "warning")
+    inside = tuple(
+        each for each in staged if each.severity == "warning" or each.code == "not_reconcilable"
+    )
+    if any(each.code == "not_reconcilable" for each in inside):
+        added = tuple(each for each in added if each.code != "no_denominator")  # none was looked at
     findings = (*walk.findings, *inside, *figures.findings, *added)
     errors = [each for each in findings if each.severity == "error"]
     doubts = [each for each in findings if each.severity == "warning"]

@@ -211,6 +211,13 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "records carry a field the schema does not know; it is kept in _extra",
             "add it to the schema",
         ),
+        "field_without_column": _kind(
+            "note",
+            "no column can be inferred for a field: its name is taken in another case, is one of "
+            "ours or none that a table can hold, or it comes after the most there may be; it is "
+            "kept in _extra",
+            "declare a record_schema that holds it, if it is to be a column",
+        ),
         "nested_list_cut": _kind(
             "warning",
             "a list inside a record stops at the source's cap, or says that more of it follows",
@@ -245,6 +252,11 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "warning",
             "the number of records moved more than allowed since the last accepted generation",
             "confirm the change with the owner of the source, then raise expect.swing",
+        ),
+        "not_reconcilable": _kind(
+            "error",
+            "what was read cannot be staged or reconciled under its contract",
+            "correct what is named; then restage these pages, or begin a new generation",
         ),
         "chain_broken": _kind(
             "error",

@@ -101,6 +101,24 @@ class Reconciliation:
         }
 
 
+def no_figures(*, records: int = 0) -> Reconciliation:
+    """Return the figures of records that were delivered and cannot be looked into."""
+    return Reconciliation(
+        records=records,
+        unique_keys=0,
+        duplicate_ids=0,
+        conflicting_ids=0,
+        without_key=0,
+        nonconforming=0,
+        missing_id_ranges=(),
+        leaves=0,
+        partitions=0,
+        root=None,
+        expectations=(),
+        findings=(),
+    )
+
+
 class IdSequenceCheck:
     """Marks the ids of a declared sequence as they arrive, one byte an id.
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from scan_pipeline.core.column_names import is_column_name, is_ours, same_column
 from scan_pipeline.core.contract import (
     Contract,
     Operation,
@@ -67,8 +68,13 @@ _KINDS: Final[Mapping[type, str]] = {str: "a text", dict: "a mapping", list: "a 
 """Kinds of value that are named and not shown: a text in the wrong place may be a pasted secret."""
 
 
-def parse_scan(attributes: Mapping[str, Any]) -> Scan:
+def parse_scan(attributes: Mapping[str, Any], *, stored: bool = False) -> Scan:
     """Read a scan file's attributes, refusing unknown fields and wrong types.
+
+    Args:
+        attributes: of a scan file, or of an open event.
+        stored: whether a walk was begun with them. It is then judged under them, also where a
+            scan file could no longer put them together so.
 
     Raises:
         ScanFileError: what is wrong, all of it.
@@ -78,7 +84,7 @@ def parse_scan(attributes: Mapping[str, Any]) -> Scan:
     problems: list[Problem] = []
     facts = _parse_source(source, problems)
     blocks = _parse(_Blocks, raw, (), problems)
-    if facts is not None and blocks is not None:
+    if facts is not None and blocks is not None and not stored:
         problems += _contradictions(facts, blocks)
     if facts is None or blocks is None or problems:
         raise ScanFileError(tuple(problems))
@@ -203,6 +209,14 @@ def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
     sent += list(getattr(source, "params", {}))
     for name in sorted({each for each in sent if sent.count(each) > 1}):
         wrong("source", message=f"{name} is sent for two things; expected a name for each")
+    by_name = dict[str, str]()
+    for what, each in _columns_needed(source, contract):
+        at = _COLUMNS_AT[what]
+        if is_ours(each) or not is_column_name(each):
+            wrong(*at, message=f"{what} names {each!r}, a name no field has in our tables")
+        elif by_name.setdefault(same_column(each), each) != each:
+            other = by_name[same_column(each)]
+            wrong(*at, message=f"{what} names {each!r} beside {other!r}: one column to Delta")
     if contract.mode == "bounded" and not (contract.limits.records or contract.limits.pages):
         wrong("contract", "limits", message="mode bounded needs limits.records or limits.pages")
     if isinstance(blocks.record_schema, tuple):
@@ -218,6 +232,19 @@ def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
 def _columns_meant(source: SourceFacts, contract: Contract) -> Iterator[tuple[str, str]]:
     """Yield every column that the contract speaks of, and as what."""
     yield from (("key field", each) for each in contract.key)
+    yield from _columns_needed(source, contract)
+
+
+_COLUMNS_AT: Final[Mapping[str, tuple[str, ...]]] = {
+    "partition_by": ("contract", "partition_by"),
+    "every_record": ("contract", "expect", "every_record"),
+    "high_water_mark.field": ("source", "high_water_mark", "field"),
+}
+"""Where a scan file names a column that must be one, by what it is named as."""
+
+
+def _columns_needed(source: SourceFacts, contract: Contract) -> Iterator[tuple[str, str]]:
+    """Yield what must be a column of its own whatever the record schema; a key need not."""
     if contract.partition_by is not None:
         yield "partition_by", contract.partition_by
     yield from (("every_record", each) for each in contract.expect.every_record or {})

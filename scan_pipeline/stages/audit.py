@@ -8,7 +8,7 @@ from scan_pipeline.core.contract import ContractDigests, Scan, contract_digests
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.receipt import PinnedTableEvidence, Receipt, receipt_json
-from scan_pipeline.core.reconciliation import Reconciliation
+from scan_pipeline.core.reconciliation import Reconciliation, no_figures
 from scan_pipeline.stages.audit_report import AuditCheck, AuditReport, Checks, Level
 from scan_pipeline.stages.audit_rows import (
     check_bodies,
@@ -58,21 +58,6 @@ _OF_RECORDS: Final = (
     "unique_ids_observed",
 )
 """Members that need the records, and not the ledger alone."""
-
-_NO_FIGURES: Final = Reconciliation(
-    records=0,
-    unique_keys=0,
-    duplicate_ids=0,
-    conflicting_ids=0,
-    without_key=0,
-    nonconforming=0,
-    missing_id_ranges=(),
-    leaves=0,
-    partitions=0,
-    root=None,
-    expectations=(),
-    findings=(),
-)
 
 
 class Audit:
@@ -181,7 +166,9 @@ class Audit:
         """Compute what the events alone tell; name what would need the records."""
         told = _members(receipt)
         digests = self._digests(scan, store, ())
-        found = self._computed(scan, store, events, figures=_NO_FIGURES, digests=digests)
+        found = self._computed(
+            scan, store, events, figures=no_figures(), digests=digests, staged=()
+        )
         self._checks.compare_each(
             {name: value for name, value in told.items() if not _of_records(name)},
             {name: value for name, value in found.items() if not _of_records(name)},
@@ -204,7 +191,7 @@ class Audit:
             walk, events, last_accepted=last if isinstance(last, int) else None
         )
         figures, digests = reconciled.figures, self._digests(scan, store, staged)
-        found = self._computed(scan, store, events, figures=figures, digests=digests)
+        found = self._computed(scan, store, events, figures=figures, digests=digests, staged=staged)
         checks.compare_each(_members(receipt), found)
         checks.guard(
             "partition summaries",
@@ -242,6 +229,7 @@ class Audit:
         *,
         figures: Reconciliation,
         digests: ContractDigests,
+        staged: Sequence[Finding],
     ) -> dict[str, Any]:
         pipeline = Pipeline(
             scan, self._generation, workspace=self._workspace, evidence=store.evidence
@@ -252,7 +240,7 @@ class Audit:
             events=events,
             walk=pipeline.walk(events),
             figures=figures,
-            findings=(),  # they have checks of their own
+            findings=staged,
             digests=digests,
             pinned={},
             clock=self._workspace.clock,

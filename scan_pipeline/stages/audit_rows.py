@@ -7,6 +7,7 @@ from scan_pipeline.core.canonical import items_digest, leaf_hashes
 from scan_pipeline.core.errors import ConfigurationError, TamperedError
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.audit_report import UNREADABLE, Checks
+from scan_pipeline.stages.not_reconcilable import is_not_reconcilable
 from scan_pipeline.stages.publish import GENERATION, RECEIPT_ID, rows_to_publish
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
@@ -30,6 +31,10 @@ def check_leaves(store: GenerationStore, events: Sequence[Event], checks: Checks
     Raises:
         TamperedError: a page has other records than were admitted.
     """
+    nothing = is_gone(store.records, store.generation)
+    if nothing and is_not_reconcilable(store.read_findings(stage="records")):
+        checks.leave("records by page", "none could be staged, as the findings say")
+        return
     admitted = {event.page: event.items_digest for event in events if event.event == "page"}
     seen = set[int]()
     for page, leaves in _by_page(store.records(), store.generation):

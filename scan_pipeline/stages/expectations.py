@@ -3,17 +3,15 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import polars as pl
 
-from scan_pipeline.core.canonical import CanonicalFormError, key_bytes
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.coverage import WalkEvidence
-from scan_pipeline.core.errors import ConfigurationError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.reconciliation import ExpectationResult, IdSequenceCheck
 from scan_pipeline.stages.exact_values import NotExactError, told_value
+from scan_pipeline.stages.manifest import read_manifest
 
 LONGEST_SEQUENCE = 2**32
 """Ids of one sequence, at most; one byte each. A longer one is not evaluated."""
@@ -157,15 +155,7 @@ class Expectations:
         declared = self._scan.contract.expect.manifest
         if declared is None:
             return None
-        try:
-            lines = Path(declared).read_text(encoding="utf-8").splitlines()
-            listed = [json.loads(line) for line in lines if line.strip()]
-            keys = [key_bytes(key if isinstance(key, list) else [key]) for key in listed]
-        except (OSError, ValueError, CanonicalFormError) as error:
-            raise ConfigurationError(
-                f"manifest {declared}: {error}; expected one JSON key a line"
-            ) from error
-        return {key.decode(): 1 for key in keys}
+        return dict.fromkeys(read_manifest(declared), 1)
 
     def _results(
         self, by_partition: Mapping[str, int], root: str | None

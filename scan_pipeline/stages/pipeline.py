@@ -10,13 +10,20 @@ import pyarrow as pa
 
 from scan_pipeline.core.contract import ContractDigests, Scan, contract_digests, scope_digest
 from scan_pipeline.core.coverage import WalkEvidence
-from scan_pipeline.core.errors import ContractError, TamperedError
-from scan_pipeline.core.findings import finding
+from scan_pipeline.core.errors import ScanPipelineError
+from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.receipt import parse_statement, statement_bytes
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.stages.certify import all_findings, make_receipt
+from scan_pipeline.stages.contract_check import check_contract
 from scan_pipeline.stages.enumerate import Enumeration, Progress
 from scan_pipeline.stages.evidence import total_moved, walk_evidence
+from scan_pipeline.stages.not_reconcilable import (
+    is_not_reconcilable,
+    not_reconciled,
+    why_not_reconciled,
+    why_not_staged,
+)
 from scan_pipeline.stages.publish import publish
 from scan_pipeline.stages.reconcile import COLUMNS, Reconciled, Reconciler
 from scan_pipeline.stages.record_schema import ResolvedSchema, resolve_schema
@@ -108,11 +115,12 @@ class Pipeline:
             ConfigurationError: a key or secret is missing.
             ContractError: the record schema cannot be resolved, or lacks a field of the contract.
         """
-        self._check_fields()
-        self._workspace.begin(self.scan.name)
         store = self.store
-        if store.is_sealed():
-            return store.events()
+        events = store.events()
+        if store.is_sealed() or (events and events[-1].event == "close"):
+            return events
+        check_contract(self.scan, self.schema)
+        self._workspace.begin(self.scan.name)
         source = self._workspace.source(self.scan, sleep=sleep)
         try:
             Enumeration(
@@ -138,13 +146,11 @@ class Pipeline:
         store = self.store
         if store.is_sealed():
             return None
-        source = self._workspace.source(self.scan)
+        schema, source = self.schema, self._workspace.source(self.scan)
         try:
-            staged = Staging(self.scan, source=source, store=store, schema=self.schema).run()
-        except TamperedError as error:
-            if error.what != "body":
-                raise  # a file that cannot be read now may be read tomorrow
-            staged = self._nothing_staged(store, error)
+            staged = Staging(self.scan, source=source, store=store, schema=schema).run()
+        except ScanPipelineError as error:
+            staged = self._nothing_staged(store, why_not_staged(error))
         finally:
             source.close()
         begun_with = store.opened().facts["schema_fingerprint"]
@@ -216,6 +222,8 @@ class Pipeline:
             last_accepted: number of records of the last accepted generation before this one.
         """
         store = self.store
+        if is_not_reconcilable(store.read_findings(stage="records")):
+            return not_reconciled(events)
         table = store.records()
         source = self._workspace.source(self.scan)
         texts = RecordTexts(store, source)
@@ -239,33 +247,26 @@ class Pipeline:
         store = self.store
         events = store.events()
         walk = self.walk(events)
-        reconciled = self.reconcile(walk, events, last_accepted=self._last_accepted())
+        try:
+            reconciled = self.reconcile(walk, events, last_accepted=self._last_accepted())
+        except ScanPipelineError as error:
+            why = why_not_reconciled(error)
+            if store.is_sealed():
+                raise
+            store.write_staged_findings([*store.read_findings(stage="records"), why])
+            reconciled = not_reconciled(events)
         if not store.is_sealed():
             store.write_summaries(reconciled.partitions)
             self._write_findings(store, walk, reconciled.figures)
         return events, walk, reconciled
 
-    def _check_fields(self) -> None:
-        """Refuse a contract whose fields the record schema lacks, before the walk and not after."""
-        if self.schema.columns is None:
-            return
-        contract = self.scan.contract
-        named = {contract.partition_by, *(contract.expect.every_record or {})} - {None}
-        if lacking := sorted(str(each) for each in named - {*self.schema.columns.names}):
-            raise ContractError(
-                f"{self.scan.name}: found no column {lacking} in the record schema; expected every "
-                "field that partition_by and expect.every_record name: correct one or the other"
-            )
-
-    def _nothing_staged(self, store: GenerationStore, error: TamperedError) -> Staged:
-        """Stage no record of pages that are not what was admitted; the receipt says why."""
-        layout = records_schema(self.schema.columns or pa.schema([]))
+    def _nothing_staged(self, store: GenerationStore, why: Finding) -> Staged:
+        """Stage no record of pages that none can be staged of; the receipt says why."""
+        declared = self.schema.columns if why.code == "evidence_altered" else None
+        layout = records_schema(declared or pa.schema([]))
         none = pa.RecordBatchReader.from_batches(layout, [])
         store.records(layout).replace_generation(none, generation=self.generation, evolve=True)
-        altered = finding(
-            "evidence_altered", expected="the bodies that were admitted", found=str(error)
-        )
-        return Staged(records=0, nonconforming=0, findings=(altered,))
+        return Staged(records=0, nonconforming=0, findings=(why,))
 
     def _pins(self, store: GenerationStore) -> dict[str, tuple[str, str, PinnedTable]]:
         tables = {

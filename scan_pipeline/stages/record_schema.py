@@ -9,10 +9,11 @@ import polars as pl
 import pyarrow as pa
 
 from scan_pipeline.core.canonical import digest_of
+from scan_pipeline.core.column_names import GENERATION, is_ours
 from scan_pipeline.core.contract import Column, RecordSchema
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
-from scan_pipeline.store.table_schema import GENERATION, check_table_schema
+from scan_pipeline.store.table_schema import check_table_schema
 
 TYPES: Final[Mapping[str, pa.DataType]] = {
     "string": pa.string(),
@@ -131,14 +132,17 @@ def _inline_field(column: Column) -> pa.Field:
             f"record_schema column {column.name!r} has type {column.type!r}; expected one of "
             f"{sorted(TYPES)}"
         )
-    if column.name.startswith("_") or column.name == "scan_generation":
-        raise ContractError(f"record_schema column {column.name!r} is a name of ours; rename it")
     return pa.field(column.name, TYPES[column.type], nullable=column.nullable)
 
 
 def _check_stored(columns: pa.Schema, path: str) -> None:
     """Refuse now what the table of records would refuse after a whole walk."""
     generation = pa.field(GENERATION, pa.string(), nullable=False)
+    if ours := [name for name in columns.names if is_ours(name)]:
+        raise ContractError(
+            f"{path}: found the columns {ours}, names of ours; expected others: leave them out of "
+            "the schema, and `_extra` keeps what records hold under them"
+        )
     try:
         check_table_schema(pa.schema([generation, *(f.with_nullable(True) for f in columns)]))
     except ContractError as error:

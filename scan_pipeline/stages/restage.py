@@ -2,6 +2,7 @@
 
 from scan_pipeline.core.contract import Scan, scan_json, scope_digest
 from scan_pipeline.core.errors import ContractError
+from scan_pipeline.stages.contract_check import check_contract
 from scan_pipeline.stages.enumerate import SHARD
 from scan_pipeline.stages.naming import free_attempt
 from scan_pipeline.stages.pipeline import Pipeline
@@ -36,6 +37,7 @@ def restage(scan: Scan, generation: str, *, workspace: Workspace) -> StoredRecei
     evidence = old.receipt.evidence["pages"].generation
     fresh = free_attempt(scan.name, generation, workspace=workspace)
     pipeline = Pipeline(scan, fresh, workspace=workspace, evidence=evidence)
+    check_contract(scan, pipeline.schema)
     _open(pipeline, scan, restages=generation, evidence=evidence, workspace=workspace)
     return judge_again(pipeline, supersedes=old.receipt_id)
 

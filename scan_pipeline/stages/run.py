@@ -202,7 +202,7 @@ def abandon(
 
 def contract_of(opened: Event) -> Scan:
     """Return the scan that a generation was begun with."""
-    return parse_scan(json.loads(canonical_json(opened.facts["contract"])))
+    return parse_scan(json.loads(canonical_json(opened.facts["contract"])), stored=True)
 
 
 def repair_receipts(scan: str, *, workspace: Workspace) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -20,6 +20,9 @@ from scan_pipeline.stages.places import Places
 from scan_pipeline.stages.record_keys import digests_array, key_column, key_column_hashes, key_of
 from scan_pipeline.stages.record_schema import ResolvedSchema
 from scan_pipeline.store.generations import GenerationStore
+
+TOLD_FIELDS: Final = 100
+"""Fields without a column that are told one by one, at most; each beyond them is counted."""
 
 BATCH_BYTES: Final = 4 * 2**20
 """Body bytes that are parsed at once."""
@@ -87,7 +90,7 @@ class Staging:
         self._findings: list[Finding] = []
         self._as_json: frozenset[str] = frozenset()
         self._unknown: Counter[str] = Counter()
-        self._nonconforming = self._records = 0
+        self._untold = self._nonconforming = self._records = 0
 
     def run(self) -> Staged:
         """Write the generation's records, replacing what an earlier attempt left.
@@ -107,8 +110,7 @@ class Staging:
             generation=self._store.generation,
             evolve=True,
         )
-        for name, rows in sorted(self._unknown.items()):
-            self._findings.append(finding("unknown_field", found=f"{name} in {rows} records"))
+        self._findings += self._without_column()
         return Staged(
             records=self._records,
             nonconforming=self._nonconforming,
@@ -119,7 +121,10 @@ class Staging:
         """Return the schema with columns, inferring them from all pages where none are declared."""
         if self._schema.columns is not None:
             return self._schema
-        columns = infer_columns(self._source.records(body) for _, body in self._store.bodies())
+        columns = infer_columns(
+            (self._source.records(body) for _, body in self._store.bodies()),
+            named=(*self._named(), *self._scan.contract.key),
+        )
         as_json = frozenset(
             field.name for field in columns if (field.metadata or {}).get(b"as") == b"json"
         )
@@ -137,6 +142,24 @@ class Staging:
             model=None,
             fingerprint=self._schema.fingerprint,
         )
+
+    def _without_column(self) -> list[Finding]:
+        """Tell the fields that have no column, each once, as far as they are few enough."""
+        code = "field_without_column" if self._keeps_text else "unknown_field"
+        told = [
+            finding(code, found=f"{name} in {rows} records")
+            for name, rows in sorted(self._unknown.items())
+        ]
+        if self._untold:
+            told.append(finding(code, found=f"{self._untold} members under further names"))
+        return told
+
+    def _count_unknown(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name in self._unknown or len(self._unknown) < TOLD_FIELDS:
+                self._unknown[name] += 1
+            else:
+                self._untold += 1
 
     def _named(self) -> list[str]:
         """Return the fields the contract speaks of, which are columns whether a record has them."""
@@ -214,7 +237,7 @@ class Staging:
                 )
             )
         for text in parsed.extra.values():
-            self._unknown.update(json.loads(text).keys())
+            self._count_unknown(json.loads(text))
         return refused
 
     def _check(self, columns: pa.Table, refused: set[int], places: Places) -> set[int]:

@@ -16,11 +16,12 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
+from scan_pipeline.core.column_names import GENERATION
 from scan_pipeline.core.errors import RetryError, WriterConflictError
 from scan_pipeline.core.value import record
 from scan_pipeline.store.data_files import Folder
 from scan_pipeline.store.file_writer import NewFile
-from scan_pipeline.store.table_schema import GENERATION, stored_schema
+from scan_pipeline.store.table_schema import stored_schema
 
 ATTEMPTS = 40
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem, FileType
 
+from scan_pipeline.core.column_names import GENERATION
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.value import record
 from scan_pipeline.store.lake import open_filesystem
-from scan_pipeline.store.table_schema import GENERATION
 
 
 @record

@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from scan_pipeline.core.column_names import GENERATION
 from scan_pipeline.core.errors import ContractError, EvidenceError
 from scan_pipeline.store.data_files import DataFile, Folder, data_files, file_schema, read_file
 from scan_pipeline.store.lake import check_generation
-from scan_pipeline.store.table_schema import GENERATION, check_table_schema, stored_schema
+from scan_pipeline.store.table_schema import check_table_schema, stored_schema
 
 LOCATION_MEMBERS: Final = 3
 """Path members of a table below the lake: `<zone>/<scan>/<table>`."""

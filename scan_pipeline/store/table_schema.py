@@ -12,10 +12,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
 
+from scan_pipeline.core.column_names import GENERATION, is_column_name, same_column
 from scan_pipeline.core.errors import ContractError
-
-GENERATION: Final = "scan_generation"
-"""The column that every table is partitioned by; it comes first."""
 
 UTC_US: Final = pa.timestamp("us", "UTC")
 
@@ -45,9 +43,16 @@ def check_table_schema(schema: pa.Schema) -> None:
     ):
         found = schema.field(0) if len(schema) else "no column"
         raise ContractError(f"found {found}; expected `{GENERATION}: string not null` first")
-    if len(set(schema.names)) != len(schema):
-        repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
-        raise ContractError(f"found the columns {repeated} more than once; expected each once")
+    if wrong := [name for name in schema.names if not is_column_name(name)]:
+        raise ContractError(f"found the columns {wrong}; expected names without a NUL")
+    by_name: dict[str, list[str]] = {}
+    for name in schema.names:
+        by_name.setdefault(same_column(name), []).append(name)
+    if repeated := sorted(name for names in by_name.values() if len(names) > 1 for name in names):
+        raise ContractError(
+            f"found the columns {repeated} more than once; expected each once: names that "
+            "differ in case alone are one to Delta"
+        )
     for field in schema:
         try:
             stored = pa.schema(DeltaSchema.from_arrow(pa.schema([field])).to_arrow()).field(0)
@@ -95,7 +100,9 @@ def merged_schema(newest: pa.Schema, *, stored: pa.Schema) -> pa.Schema:
     The newest generation's columns, then those that only earlier ones have; what not every one has
     may be null. Of a column with two types the newest counts: other Delta readers then cannot read
     the earlier generations' one, while `store.table_reader` reads each by its own files' schema.
+    The same holds for a name that was written in another case.
     """
+    names = {same_column(name) for name in newest.names}
     earlier = {field.name: field for field in stored}
     return pa.schema(
         [
@@ -104,7 +111,7 @@ def merged_schema(newest: pa.Schema, *, stored: pa.Schema) -> pa.Schema:
             )
             for field in newest
         ]
-        + [field.with_nullable(True) for field in stored if field.name not in newest.names]
+        + [field.with_nullable(True) for field in stored if same_column(field.name) not in names]
     )
 
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from scan_pipeline.core.column_names import GENERATION
 from scan_pipeline.core.errors import ContractError, RetryError, WriterConflictError
 from scan_pipeline.store.commits import ATTEMPTS, Write, commit
 from scan_pipeline.store.data_files import Layout, file_schema
@@ -16,7 +17,6 @@ from scan_pipeline.store.file_writer import NewFile, write_files
 from scan_pipeline.store.lake import Lake, Zone, check_generation, make_private
 from scan_pipeline.store.table_reader import LOCATION_MEMBERS, TableReader
 from scan_pipeline.store.table_schema import (
-    GENERATION,
     check_rows_schema,
     merged_schema,
     stored_schema,

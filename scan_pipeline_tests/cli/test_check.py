@@ -55,3 +55,27 @@ def test_record_schema_that_cannot_be_resolved_is_a_problem(
 
 def test_file_that_is_not_there_is_two(scan_pipeline: CommandLine) -> None:
     assert scan_pipeline("check", "nowhere.yaml").exit_code == 2
+
+
+def test_manifest_that_is_not_there_is_a_problem(scan_pipeline: CommandLine) -> None:
+    def listed(facts: dict[str, Any]) -> None:
+        facts["contract"].setdefault("expect", {})["manifest"] = "nowhere.jsonl"
+
+    answer = scan_pipeline.json("check", scan_pipeline.scan_file(NOWHERE, change=listed), code=2)
+
+    (problem,) = answer["problems"]
+    assert problem["field"] == "contract"
+    assert "nowhere.jsonl" in problem["message"]
+
+
+def test_name_of_ours_is_a_problem_with_its_line(scan_pipeline: CommandLine) -> None:
+    def ours(facts: dict[str, Any]) -> None:
+        facts["contract"]["partition_by"] = "_page"
+        facts.pop("record_schema", None)
+
+    file = scan_pipeline.scan_file(NOWHERE, change=ours)
+    answer = scan_pipeline.json("check", file, code=2)
+
+    (problem,) = answer["problems"]
+    text = Path(file).read_text(encoding="utf-8").splitlines()
+    assert text[problem["line"] - 1].strip() == "partition_by: _page"

@@ -237,3 +237,13 @@ def test_an_audit_asks_nothing_of_the_source(sealed_once: SealedLake) -> None:
     report = Audit(sealed_once.scan.name, sealed_once.second, workspace=workspace).run()
 
     assert report.agrees
+
+
+def test_list_cut_inside_a_record_is_judged_by_the_audit_as_by_the_receipt(bench):
+    edits = {"source.nested": [{"at": "members", "cap": 2}], "record_schema": ...}
+    walked = bench.walk_records([[b'{"id":"a","members":[1,2]}']], edits)
+    assert walked.receipt.coverage_status == "unknown"
+
+    report = Audit("things", walked.generation, workspace=walked.workspace).run()
+
+    assert report.disagreements == ()

@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 from scan_pipeline.core.canonical import canonical_json, key_bytes, key_hash, leaf_hash
-from scan_pipeline.core.errors import ConfigurationError
+from scan_pipeline.core.errors import ContractError
 from scan_pipeline.stages import reconcile
 from scan_pipeline.stages.evidence import walk_evidence
 from scan_pipeline.stages.reconcile import Reconciler
@@ -257,12 +257,12 @@ def test_manifest_is_a_denominator_of_its_own(bench, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["r-1", "1.5", '{"id":1}', "[]", None])
-def test_manifest_that_is_none_is_a_configuration_error(reconciled, tmp_path, text):
+def test_manifest_that_is_none_is_a_fault_of_the_contract(reconciled, tmp_path, text):
     manifest = tmp_path / "manifest.jsonl"
     if text is not None:
         manifest.write_text(text, encoding="utf-8")
 
-    with pytest.raises(ConfigurationError, match="one JSON key a line"):
+    with pytest.raises(ContractError, match="JSON key a line"):
         reconciled([records(1, 2)], {"contract.expect.manifest": str(manifest)})
 
 

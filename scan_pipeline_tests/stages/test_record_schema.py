@@ -83,8 +83,8 @@ def test_no_schema_is_inferred_later():
     [
         (Column(name="a", type="int"), "has type 'int'; expected one of"),
         (Column(name="a", type="uint64"), "has type 'uint64'; expected one of"),
-        (Column(name="_raw", type="string"), "is a name of ours"),
-        (Column(name="scan_generation", type="string"), "is a name of ours"),
+        (Column(name="_raw", type="string"), "names of ours"),
+        (Column(name="scan_generation", type="string"), "names of ours"),
     ],
 )
 def test_inline_column_that_cannot_be_staged_is_refused(column, told):
