@@ -239,11 +239,14 @@ class Retries:
         attempts: sends of one request, the first included.
         max_wait: longest wait before one retry that we choose ourselves, in seconds.
         timeout: seconds without a byte after which a request counts as lost.
+        whole_timeout: seconds after which it counts as lost whatever has come of its answer; what
+            is left of `limits.seconds` bounds it too.
     """
 
     attempts: PositiveInt = 5
     max_wait: Annotated[float, Field(gt=0)] = 30.0
     timeout: Annotated[float, Field(gt=0)] = 60.0
+    whole_timeout: Annotated[float, Field(gt=0)] = 900.0
 
 
 @record

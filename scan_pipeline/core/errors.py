@@ -125,8 +125,25 @@ class SourceWindowError(NarrowError):
     """The source shows no more of this query's results; split the query."""
 
 
+class TimeLimitError(NarrowError):
+    """The seconds that the contract allows are used up, or a wait would outlast them.
+
+    Attributes:
+        allowed: the limit, in seconds.
+        reached: what was reached, in seconds.
+    """
+
+    def __init__(self, message: str, *, allowed: float, reached: float) -> None:
+        super().__init__(message)
+        self.allowed, self.reached = allowed, reached
+
+
 class AccessRefusedError(ConfigurationError):
     """The source refused our credentials or our right to read."""
+
+
+class StaleCredentialsError(AccessRefusedError):
+    """The source says that our credentials have worn out; new ones of the same kind may do."""
 
 
 class DestinationRefusedError(ProtocolError):

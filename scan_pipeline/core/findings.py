@@ -71,6 +71,11 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
         "error_envelope": _kind(
             "error", "the answer carries an error although its status says success", _ASK_SOURCE
         ),
+        "not_a_page": _kind(
+            "error",
+            "the status says success and not that this is a page whole (200)",
+            "read the status; a source that answers in parts or later cannot be walked so",
+        ),
         "body_unparsable": _kind(
             "error", "the answer is not the JSON it should be (cut, HTML, not UTF-8)", _ASK_SOURCE
         ),
@@ -267,12 +272,6 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "error", "a stored body is not the one that was admitted", _NEW_GENERATION
         ),
         # the judgement
-        "contract_unchecked": _kind(
-            "warning",
-            "the connector's code or the provider's documented facts changed since the receipts "
-            "before, and nobody has looked at the source with them",
-            "run `scan-pipeline check FILE --connect`, then begin a new generation",
-        ),
         "no_denominator": _kind(
             "warning",
             "nothing but the end signal says how many there are",

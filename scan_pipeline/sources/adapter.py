@@ -32,6 +32,7 @@ from scan_pipeline.core.page import Continuation, Opening, Page, Position, Refus
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import LeafEncoding
+from scan_pipeline.sources.http.allowance import Allowance
 from scan_pipeline.sources.http.resending import Resending
 from scan_pipeline.sources.source import RefusedCallback, Source
 from scan_pipeline.sources.surroundings import Surroundings
@@ -108,7 +109,10 @@ class Adapter(Source, Generic[F]):
     def __init__(self, facts: F, surroundings: Surroundings) -> None:
         self._facts, self.surroundings = facts, surroundings
         self.adapter = AdapterRevision(name=facts.adapter.name, revision=facts.adapter.revision)
-        self._resending = Resending(surroundings.retries, sleep=surroundings.sleep)
+        self._allowance = Allowance(clock=surroundings.clock)
+        self._resending = Resending(
+            surroundings.retries, sleep=surroundings.sleep, allowance=self._allowance
+        )
         self._fetching = _Fetching(Position(), lambda _: None, once_only=False)
 
     @abstractmethod
@@ -127,6 +131,10 @@ class Adapter(Source, Generic[F]):
     def facts(self) -> F:
         """Return what is declared of the source."""
         return self._facts
+
+    def allow(self, limit: float | None, *, used: float) -> None:
+        """Keep the waits within `limits.seconds`; see `Source.allow`."""
+        self._allowance.grant(limit, used=used)
 
     @property
     def waited(self) -> float:

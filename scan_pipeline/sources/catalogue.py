@@ -22,8 +22,10 @@ from scan_pipeline.core.value import adapter, record
 from scan_pipeline.sources.adapter import AdapterFacts
 from scan_pipeline.sources.adapter_loading import ADAPTER, load_adapter, with_adapter
 from scan_pipeline.sources.http.addresses import origin_of, shown
+from scan_pipeline.sources.plain_secrets import plain_secrets
 from scan_pipeline.sources.protocols import protocol
 from scan_pipeline.sources.provider_facts import PROVIDER, with_provider
+from scan_pipeline.sources.sent_names import sent_twice
 from scan_pipeline.sources.source import Source
 from scan_pipeline.sources.surroundings import Surroundings
 
@@ -201,13 +203,7 @@ def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
         )
     if sequence is not None and contract.key != (sequence.field,):
         wrong("contract", "expect", "id_sequence", "field", message="must be the key, alone")
-    sent = [
-        name
-        for part in ("page_size", "snapshot", "high_water_mark", "next")
-        if (name := getattr(getattr(source, part, None), "send_as", None)) is not None
-    ]
-    sent += list(getattr(source, "params", {}))
-    for name in sorted({each for each in sent if sent.count(each) > 1}):
+    for name in sent_twice(source):
         wrong("source", message=f"{name} is sent for two things; expected a name for each")
     by_name = dict[str, str]()
     for what, each in _columns_needed(source, contract):
@@ -224,7 +220,7 @@ def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
         for what, each in _columns_meant(source, contract):
             if each not in names:
                 wrong("record_schema", message=f"has no column for {what} {each!r}")
-    for at, message in _wrong_addresses(source):
+    for at, message in (*_wrong_addresses(source), *plain_secrets(source_json(source))):
         wrong("source", *at, message=message)
     return found
 

@@ -53,6 +53,11 @@ class HttpAdapter(Adapter[F]):
         """Return the seconds spent in waits that the source itself asked for."""
         return super().waited + self._transport.waited
 
+    def allow(self, limit: float | None, *, used: float) -> None:
+        """Keep within what is left of `limits.seconds`; see `Source.allow`."""
+        super().allow(limit, used=used)
+        self._transport.allowance.grant(limit, used=used)
+
     def get_json(
         self,
         url: str,

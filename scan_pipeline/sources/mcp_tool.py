@@ -34,6 +34,7 @@ from scan_pipeline.core.errors import (
 )
 from scan_pipeline.core.page import Next, Opening, Page, Position, Refusal
 from scan_pipeline.core.receipt import AdapterRevision
+from scan_pipeline.sources.http.allowance import Allowance
 from scan_pipeline.sources.http.reported import reported
 from scan_pipeline.sources.http.resending import Resending
 from scan_pipeline.sources.http.side_questions import bound_in, counts_in, principal_in
@@ -68,7 +69,10 @@ class McpTool(Source):
         self._paging = Paging(facts)
         told = source_json(facts)
         self._frozen = {name: told[name] for name in McpToolSource.QUERY}
-        self._resending = Resending(surroundings.retries, sleep=surroundings.sleep)
+        self._allowance = Allowance(clock=surroundings.clock)
+        self._resending = Resending(
+            surroundings.retries, sleep=surroundings.sleep, allowance=self._allowance
+        )
         self._session: McpSession | None = None
         self._given: tuple[int, set[str]] = (0, set())
         self.adapter = AdapterRevision(name="mcp_tool", revision=REVISION)
@@ -81,7 +85,14 @@ class McpTool(Source):
     @property
     def waited(self) -> float:
         """Return the seconds spent in waits that the source itself asked for."""
-        return self._resending.waited
+        return self._allowance.waited
+
+    def allow(self, limit: float | None, *, used: float) -> None:
+        """Keep within what is left of `limits.seconds`; see `Source.allow`.
+
+        One call is bounded by `operation.retries.timeout` as a whole, which the SDK keeps.
+        """
+        self._allowance.grant(limit, used=used)
 
     def opening(self) -> Opening:
         """Return identity and high-water mark."""
@@ -134,6 +145,7 @@ class McpTool(Source):
     def _fetch(self, position: Position, attempt: int, tell: Tell) -> Page:
         facts, clock = self._facts, self._surroundings.clock
         once_only = facts.continuation == "single_use" and position.token is not None
+        self._allowance.check()
         requested_at = clock()
         result = self._ask(
             self._paging.call(position), token=position.token, repeatable=not once_only, tell=tell

@@ -48,6 +48,19 @@ class Source(ABC):
     def waited(self) -> float:
         """Return the seconds spent in waits that the source itself asked for."""
 
+    def allow(self, limit: float | None, *, used: float) -> None:
+        """Be told, before requests, of `limits.seconds` and of what is used of it.
+
+        A source that can bound its requests keeps within it and raises TimeLimitError past it.
+        What is asked before the open event and after the end is bounded by the whole limit again.
+
+        Args:
+            limit: the limit, which no single wait that the source asks for may outlast; None where
+                there is none.
+            used: seconds used of it so far, without waits that the source asked for.
+        """
+        del limit, used
+
     @abstractmethod
     def opening(self) -> Opening:
         """Return what the source says of itself before the first page.
@@ -68,6 +81,7 @@ class Source(ABC):
             ContinuationConsumedError: a continuation that works once may be used up.
             AccessRefusedError: the source refused our credentials or rights.
             SourceUnavailableError: it did not answer within the retries allowed.
+            TimeLimitError: what `allow` granted is used up.
         """
 
     @abstractmethod

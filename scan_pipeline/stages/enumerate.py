@@ -19,7 +19,6 @@ from scan_pipeline.core.findings import finding
 from scan_pipeline.core.page import Continuation, End, Opening, Position, Refusal
 from scan_pipeline.core.walk import Walk
 from scan_pipeline.sources.source import Source
-from scan_pipeline.stages.connector_checks import other_code
 from scan_pipeline.stages.evidence import check_chain
 from scan_pipeline.stages.recorder import Recorder
 from scan_pipeline.stages.stopped import CANCELLED, FINISHED, Stopped, limited, stopped_by, windowed
@@ -46,7 +45,6 @@ class Enumeration:
         check_cancelled: called before each request; raises CancelledError to end the walk.
         interruptions: exceptions from outside that mean the same.
         progress: told of the running figures.
-        unchecked: what changed without a check, as expected and found; see `connector_checks`.
     """
 
     def __init__(
@@ -61,13 +59,12 @@ class Enumeration:
         check_cancelled: Callable[[], None],
         interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
         progress: Progress = lambda _: None,
-        unchecked: dict[str, str] | None = None,
     ) -> None:
         self._scan, self._source, self._store = scan, source, store
         self._digests, self._schema_fingerprint = digests, schema_fingerprint
         self._clock, self._check_cancelled = clock, check_cancelled
         self._interruptions = (CancelledError, *interruptions)
-        self._progress, self._unchecked = progress, unchecked
+        self._progress = progress
         self._walk = Walk(scan.source, scan.contract)
         self._stored = StoredPages(store, source=source, shard=SHARD)
 
@@ -133,12 +130,12 @@ class Enumeration:
     ) -> tuple[datetime, Opening, Stopped | None]:
         """Commit the open event before the first page is asked for, or take up an old one."""
         opening, failed = Opening(), None
+        self._source.allow(self._scan.contract.limits.seconds, used=0.0)
         try:
             opening = self._source.opening()
         except ScanPipelineError as error:
             failed = self._stopped(error)
         if past:
-            self._walk.findings += other_code(past[0].facts, self._source.adapter)
             before = self._as_opened(past[0], None if failed else opening)
             return past[0].received_at, before, failed
         now = self._clock()
@@ -150,7 +147,6 @@ class Enumeration:
             "schema_fingerprint": self._schema_fingerprint,
             "digests": self._digests.__dict__,
             "adapter": self._source.adapter.__dict__,
-            "unchecked": self._unchecked,
             "before": _opening_facts(opening),
         }
         recorder.put(log.open(facts, at=now))
@@ -190,6 +186,7 @@ class Enumeration:
                 hit = self._walk.before_request(position, seconds=elapsed)
                 if hit is not None:
                     return limited(hit, page=self._walk.pages or None)
+                self._source.allow(self._scan.contract.limits.seconds, used=elapsed)
                 page = self._source.fetch(position, refused=refused)
                 try:
                     items = self._walk.admit(page)
@@ -222,9 +219,7 @@ class Enumeration:
         if isinstance(continuation, End):
             return None
         return Position(
-            token=continuation.token,
-            pin=self._walk.pin,
-            high_water_mark=position.high_water_mark,
+            token=continuation.token, pin=self._walk.pin, high_water_mark=position.high_water_mark
         )
 
     def _take_up(self, pages: list[Event], opening: Opening) -> Position | None:
@@ -276,6 +271,7 @@ class Enumeration:
         after = None
         findings = [*self._walk.findings, *stopped.findings]
         if stopped.stop_reason == "end_signal":
+            self._source.allow(self._scan.contract.limits.seconds, used=0.0)
             try:
                 recheck = self._recheck(recorder, opening)
                 position = Position(pin=self._walk.pin, high_water_mark=opening.high_water_mark)

@@ -11,6 +11,7 @@ from scan_pipeline.core.errors import (
     SourceUnavailableError,
     SourceWindowError,
     TamperedError,
+    TimeLimitError,
 )
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.value import record
@@ -63,6 +64,9 @@ def stopped_by(error: ScanPipelineError, *, page: int) -> Stopped:
             stop_reason="evidence_disagrees",
             findings=(finding("evidence_altered", expected="the stored pages", found=str(error)),),
         )
+    if isinstance(error, TimeLimitError):
+        hit = LimitHit(name="seconds", allowed=error.allowed, reached=error.reached)
+        return limited(hit, page=page, told=str(error))
     for kind, reason in _INTERRUPTED:
         if isinstance(error, kind):
             return Stopped(
@@ -79,8 +83,14 @@ def windowed(window: int | None, *, page: int) -> Stopped:
     return Stopped(traversal="interrupted", stop_reason="source_window", findings=(told,))
 
 
-def limited(hit: LimitHit, *, page: int | None) -> Stopped:
-    """Return how a walk stops at a limit; what was read stays, as pages and no more."""
+def limited(hit: LimitHit, *, page: int | None, told: str | None = None) -> Stopped:
+    """Return how a walk stops at a limit; what was read stays, as pages and no more.
+
+    Args:
+        hit: the limit.
+        page: ordinal of the page it was hit at, from 1; None before the first.
+        told: how it was hit in the middle of a request; None where it was before one.
+    """
     return Stopped(
         traversal="interrupted",
         stop_reason="limit_reached",
@@ -89,7 +99,7 @@ def limited(hit: LimitHit, *, page: int | None) -> Stopped:
                 "limit_reached",
                 page=page,
                 expected=f"{hit.name} below {hit.allowed:g}",
-                found=f"{hit.reached:g}",
+                found=told or f"{hit.reached:g}",
             ),
         ),
         limit=hit,

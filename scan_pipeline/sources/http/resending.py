@@ -16,6 +16,7 @@ from tenacity import (
 
 from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import SourceUnavailableError, TransientSourceError
+from scan_pipeline.sources.http.allowance import Allowance
 
 T = TypeVar("T")
 
@@ -23,17 +24,26 @@ T = TypeVar("T")
 class Resending:
     """Sends requests until they are answered or the bounds are reached.
 
-    Attributes:
-        waited: seconds spent in waits that the source itself asked for.
-
     Args:
         retries: bounds of sending one request again.
         sleep: waits so many seconds; may raise to end the walk.
+        allowance: how long the walk may still ask, waits included; None where nothing bounds it.
     """
 
-    def __init__(self, retries: Retries, *, sleep: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        retries: Retries,
+        *,
+        sleep: Callable[[float], None],
+        allowance: Allowance | None = None,
+    ) -> None:
         self._retries, self._sleep = retries, sleep
-        self.waited = 0.0
+        self._allowance = allowance or Allowance.unbounded()
+
+    @property
+    def waited(self) -> float:
+        """Return the seconds spent in waits that the source itself asked for."""
+        return self._allowance.waited
 
     def send(self, once: Callable[[int], T]) -> T:
         """Send a request again for as long as it fails in passing.
@@ -44,6 +54,7 @@ class Resending:
 
         Raises:
             SourceUnavailableError: the bounds are reached.
+            TimeLimitError: a wait before another attempt would outlast what is left.
         """
         attempts = 0
 
@@ -69,6 +80,8 @@ class Resending:
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, TransientSourceError) and error.wait is not None:
-            self.waited += error.wait
+            self._allowance.declared_wait(error.wait, told=str(error))
             return error.wait
-        return wait_random_exponential(multiplier=0.2, max=self._retries.max_wait)(state)
+        own = wait_random_exponential(multiplier=0.2, max=self._retries.max_wait)(state)
+        self._allowance.own_wait(own, told=str(error))
+        return own

@@ -1,7 +1,8 @@
 """What an answer without success means: HTTP's own meaning, or what the source documents.
 
 `Retry-After` is honoured in both its forms (RFC 9110, section 10.2.3, read 2026-11-30), and so is
-an epoch second in a header the source names.
+an epoch second in a header the source names. A 401 whose challenge says `invalid_token` speaks of a
+token that has ended (RFC 6750, section 3.1, read 2026-11-30): another may be asked for.
 """
 
 import re
@@ -21,6 +22,7 @@ from scan_pipeline.core.errors import (
     SnapshotExpiredError,
     SourceUnavailableError,
     SourceWindowError,
+    StaleCredentialsError,
     TransientSourceError,
 )
 from scan_pipeline.core.value import record
@@ -29,10 +31,13 @@ from scan_pipeline.sources.http.envelope import parse_body, value_at
 
 _CODE: Final = re.compile(r"[A-Za-z][A-Za-z_]{1,39}")
 
+_INVALID_TOKEN: Final = re.compile(r'\berror\s*=\s*"?invalid_token\b', re.IGNORECASE)
+
 MAX_DECLARED_WAIT: Final = 3600.0
 """Longest wait a source may ask of us, in seconds; a longer one fails rather than shortens."""
 
 Means = Literal["wait", "retry", "refused", "expired", "consumed", "window"]
+HttpMeans = Means | Literal["refresh"]
 
 
 @record
@@ -52,9 +57,10 @@ class ResponseClass:
         header: headers that must have these values too.
         header_present: headers that must be there too, whatever their value.
         body: value in the error body that must be there too.
-        means: `wait` and `retry` send again, `refused` ends for lack of rights, `expired` ends
-            the generation, `consumed` says a single-use continuation is spent, `window` says that
-            the source shows no more of this query's results.
+        means: `wait` and `retry` send again, `refresh` does so once with new credentials, `refused`
+            ends for lack of rights, `expired` ends the generation, `consumed` says a single-use
+            continuation is spent, `window` says that the source shows no more of this query's
+            results.
         wait_until: header with the epoch second until which to wait, e.g. `x-ratelimit-reset`.
     """
 
@@ -62,7 +68,7 @@ class ResponseClass:
     header: Mapping[str, str] = field(default_factory=dict[str, str])
     header_present: tuple[str, ...] = ()
     body: BodyMatch | None = None
-    means: Means
+    means: HttpMeans
     wait_until: str | None = None
 
 
@@ -100,7 +106,7 @@ def understand(
         repeatable: whether the request may be sent again once bytes have left.
         now: the time, UTC.
     """
-    status, means, until = answer.status, _http_meaning(answer.status), None
+    status, means, until = answer.status, _http_meaning(answer), None
     declared = declared_class(answer, responses)
     if declared is not None:
         means, until = declared.means, declared.wait_until
@@ -121,6 +127,9 @@ def understand(
             asked = f"{where} and asks for a wait of {wait:.0f} s; expected at most"
             told = f"{asked} {MAX_DECLARED_WAIT:.0f} s. Begin a new generation after that time"
             return is_(reason, SourceUnavailableError(told))
+        case "refresh":
+            told = f"{where}: our credentials have worn out; expected newer ones to be had"
+            return is_("credentials_worn_out", StaleCredentialsError(told))
         case "refused":
             told = f"{where}; expected rights to read. Check the credentials the scan file names"
             return is_("access_refused", AccessRefusedError(told))
@@ -139,6 +148,9 @@ def understand(
                 "redirect",
                 DestinationRefusedError("destination_refused", f"{told} address in the scan file"),
             )
+        case "success":
+            told = f"{where}; expected 200, a page whole"
+            return is_("not_a_page", ProtocolError("not_a_page", told))
         case _:
             said = _code_in(answer)
             told = f"{where}{f' ({said})' if said else ''} to a request that should be right"
@@ -166,12 +178,18 @@ def declared_class(answer: Answer, responses: tuple[ResponseClass, ...]) -> Resp
     return next((each for each in responses if _matches(each, answer)), None)
 
 
-def _http_meaning(status: int) -> str:
+def _http_meaning(answer: Answer) -> str:
+    status = answer.status
+    if 200 <= status < 300:
+        return "success"
+    if status == 401 and _INVALID_TOKEN.search(answer.headers.get("www-authenticate", "")):
+        return "refresh"
     if 300 <= status < 400:
         return "redirect"
     known = {
         401: "refused",
         403: "refused",
+        407: "refused",
         408: "retry",
         410: "expired",
         425: "retry",

@@ -89,6 +89,10 @@ class HttpSource(Source):
         """Return the seconds spent in waits that the source itself asked for."""
         return self._transport.waited
 
+    def allow(self, limit: float | None, *, used: float) -> None:
+        """Keep within what is left of `limits.seconds`; see `Source.allow`."""
+        self._transport.allowance.grant(limit, used=used)
+
     def opening(self) -> Opening:
         """Return identity and high-water mark."""
         principal, tenant = self._aside.identity()

@@ -1,45 +1,41 @@
 """One way to send a request: fixed origin, bounded retries, every refused answer told.
 
-Retries belong to one request. A wait that the source asks for is never shortened, and counts apart.
+Retries belong to one request. A wait that the source asks for is never shortened, and counts apart;
+see `allowance` for how long it may be. Only a status of 200 is a page: the others that mean success
+say that the answer is none (202, 204), was changed on the way (203) or is a part of one (206; RFC
+9110, section 15.3, read 2026-11-30). Credentials that a source calls worn out are made anew, once a
+request.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 from hashlib import sha256
-from typing import Annotated, Any, Final, Generic, TypeVar
+from http import HTTPStatus
+from typing import Any, Generic, TypeVar
 
 import httpx2
-from pydantic import Field
 
 from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import (
     ContinuationConsumedError,
     ProtocolError,
+    ScanPipelineError,
+    StaleCredentialsError,
     TransientSourceError,
 )
 from scan_pipeline.core.value import record
-from scan_pipeline.sources.http.content_coding import ASKED_FOR, decoded
+from scan_pipeline.sources.http.allowance import Allowance
+from scan_pipeline.sources.http.connecting import not_connected
 from scan_pipeline.sources.http.destinations import Destinations, literal_only, look_up
 from scan_pipeline.sources.http.envelope import parse_body
+from scan_pipeline.sources.http.exchange import Call, Exchange
+from scan_pipeline.sources.http.held_credentials import HeldCredentials
+from scan_pipeline.sources.http.network import Network
 from scan_pipeline.sources.http.resending import Resending
 from scan_pipeline.sources.http.responses import Answer, ResponseClass, declared_class, understand
 
 T = TypeVar("T")
-
-MAX_BODY: Final = 256 * 2**20
-"""Largest answer that is read, in bytes."""
-
-
-@record
-class Call:
-    """One HTTP request without its credentials."""
-
-    url: str
-    params: tuple[tuple[str, str], ...] = ()
-    headers: tuple[tuple[str, str], ...] = ()
-    method: Annotated[str, Field(pattern="^(GET|POST)$")] = "GET"
-    content: bytes | None = None
 
 
 @record
@@ -50,6 +46,10 @@ class Sent(Generic[T]):
     attempts: int
     requested_at: datetime
     received_at: datetime
+
+    def after(self, attempts: int) -> "Sent[T]":
+        """Return the same, as what came of so many sends."""
+        return replace(self, attempts=attempts)
 
 
 Refused = Callable[[int | None, str, bytes, datetime], None]
@@ -72,6 +72,9 @@ class Transport:
             stays open.
         clock: time in UTC.
         sleep: waits so many seconds; may raise to end the walk.
+        network: the ways out of here; None for what the variables of this process say.
+        allowance: how long the walk may still ask; None for one of its own.
+        pace: seconds to wait before the next request to a host, by a budget; None for none.
     """
 
     def __init__(
@@ -79,36 +82,37 @@ class Transport:
         origin: str,
         *,
         origins: tuple[str, ...] = (),
-        credentials: Credentials,
+        credentials: Credentials | HeldCredentials,
         retries: Retries,
         responses: tuple[ResponseClass, ...],
         inner: httpx2.BaseTransport | None,
         clock: Callable[[], datetime],
         sleep: Callable[[float], None],
+        network: Network | None = None,
+        allowance: Allowance | None = None,
+        pace: Callable[[str], float] | None = None,
     ) -> None:
         self._destinations = Destinations(
             origin, others=origins, resolve=look_up if inner is None else literal_only
         )
         self._origin = self._destinations.origin
-        self._credentials, self._retries, self._responses = credentials, retries, responses
-        self._clock, self._sleep = clock, sleep
-        self._inner = inner
-        self._resending = Resending(retries, sleep=sleep)
+        self._held = _held(credentials)
+        self._responses, self._clock, self._sleep, self._pace = responses, clock, sleep, pace
+        self.allowance = allowance or Allowance(clock=clock)
+        self._exchange = Exchange(
+            retries=retries, inner=inner, network=network, allowance=self.allowance
+        )
+        self._resending = Resending(retries, sleep=sleep, allowance=self.allowance)
 
     @property
     def waited(self) -> float:
         """Return the seconds spent in waits that the source itself asked for."""
-        return self._resending.waited
+        return self.allowance.waited
 
-    @cached_property
-    def _client(self) -> httpx2.Client:
-        """The client, made for the first request: later stages open sources and ask nothing."""
-        return httpx2.Client(
-            transport=None if self._inner is None else _Lent(self._inner),
-            timeout=self._retries.timeout,
-            follow_redirects=False,
-            trust_env=self._inner is None,
-        )
+    @property
+    def credential_changes(self) -> int:
+        """Return how often the secret headers have become others since the first request."""
+        return self._held.changes
 
     def send(
         self,
@@ -130,19 +134,29 @@ class Transport:
             DestinationRefusedError: the call or a redirect leaves the origin; nothing was sent
                 there.
             SourceUnavailableError, AccessRefusedError, SnapshotExpiredError,
-            ContinuationConsumedError, ProtocolError: see `Source.fetch`.
+            ContinuationConsumedError, ProtocolError, TimeLimitError: see `Source.fetch`.
         """
         at_home = self._destinations.is_home(call.url)
-        return self._resending.send(
-            lambda attempt: self._once(
-                call, read=read, refused=refused, repeatable=repeatable, at_home=at_home, n=attempt
-            )
-        )
+        renewed = 0
+
+        def once(attempt: int) -> Sent[T]:
+            nonlocal renewed
+            try:
+                return self._once(
+                    call, read=read, refused=refused, repeatable=repeatable, at_home=at_home
+                ).after(attempt + renewed)
+            except StaleCredentialsError:
+                # Refused before it was looked at: no continuation is used up by that.
+                if renewed or not at_home or not self._held.renew():
+                    raise
+                renewed = 1
+                return once(attempt)
+
+        return self._resending.send(once)
 
     def close(self) -> None:
         """Close the connections."""
-        if "_client" in self.__dict__:
-            self._client.close()
+        self._exchange.close()
 
     def _once(
         self,
@@ -152,39 +166,28 @@ class Transport:
         refused: Refused,
         repeatable: bool,
         at_home: bool,
-        n: int,
     ) -> Sent[T]:
+        secret = self._held.headers() if at_home else {}
+        self._keep_pace(call)
+        self.allowance.check()
         requested_at = self._clock()
         try:
-            answer = self._exchange(call, at_home=at_home)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
-            refused(None, "not_connected", sha256().digest(), self._clock())
-            raise TransientSourceError(
-                "not_connected", f"no connection to {self._origin}: {type(error).__name__}"
-            ) from error
+            answer = self._exchange.ask(call, secret=secret)
         except httpx2.HTTPError as error:
-            refused(None, "connection_lost", sha256().digest(), self._clock())
-            if not repeatable:
-                raise ContinuationConsumedError(
-                    f"the answer of {self._origin} was lost after the request had left "
-                    f"({type(error).__name__}), and its continuation works only once"
-                ) from error
-            raise TransientSourceError(
-                "connection_lost", f"the answer of {self._origin} was lost: {type(error).__name__}"
-            ) from error
+            raise self._lost(error, refused=refused, repeatable=repeatable) from error
         except ProtocolError as error:
             refused(None, error.code, sha256().digest(), self._clock())
             raise
         received_at = self._clock()
         broken: ProtocolError | None = None
-        if 200 <= answer.status < 300:
+        if answer.status == HTTPStatus.OK:
             try:
                 value = read(answer)
             except ProtocolError as error:
                 broken = error
             else:
                 return Sent(
-                    value=value, attempts=n, requested_at=requested_at, received_at=received_at
+                    value=value, attempts=1, requested_at=requested_at, received_at=received_at
                 )
         digest = sha256(answer.body).digest()
         if broken is not None and declared_class(answer, self._responses) is None:
@@ -200,47 +203,38 @@ class Transport:
         refused(answer.status, told.reason, digest, received_at)
         raise told.error from broken
 
-    def _exchange(self, call: Call, *, at_home: bool) -> Answer:
-        secret = self._credentials() if at_home else {}
-        try:
-            url = httpx2.URL(call.url)
-            request = self._client.build_request(
-                call.method,
-                url.copy_merge_params(list(call.params)) if call.params else url,
-                headers={"accept-encoding": ASKED_FOR, **dict(call.headers), **secret},
-                content=call.content,
+    def _keep_pace(self, call: Call) -> None:
+        wait = 0.0 if self._pace is None else self._pace(httpx2.URL(call.url).host)
+        if wait > 0:
+            self.allowance.declared_wait(wait, told="operation.rate")
+            self._sleep(wait)
+
+    def _lost(
+        self, error: httpx2.HTTPError, *, refused: Refused, repeatable: bool
+    ) -> ScanPipelineError:
+        """Tell of an answer that never came whole, and return the error that it comes to."""
+        before = not_connected(error, origin=self._origin)
+        reason = "not_connected" if before is not None else "connection_lost"
+        refused(None, reason, sha256().digest(), self._clock())
+        self.allowance.check()
+        if before is not None:
+            return before
+        if not repeatable:
+            return ContinuationConsumedError(
+                f"the answer of {self._origin} was lost after the request had left "
+                f"({type(error).__name__}), and its continuation works only once"
             )
-        except (httpx2.InvalidURL, UnicodeError) as error:
-            # A token, pin or link of the source's may be no text that HTTP can carry.
-            raise ProtocolError(
-                "continuation_invalid",
-                f"what the source gave to go on with makes no request: {type(error).__name__}",
-            ) from None
-        response = self._client.send(request, stream=True)
-        try:
-            chunks, size = [], 0
-            for chunk in decoded(response):
-                size += len(chunk)
-                if size > MAX_BODY:
-                    raise ProtocolError(
-                        "body_unparsable", f"the answer is larger than {MAX_BODY} bytes"
-                    )
-                chunks.append(chunk)
-        finally:
-            response.close()
-        return Answer(status=response.status_code, headers=response.headers, body=b"".join(chunks))
+        return TransientSourceError(
+            reason, f"the answer of {self._origin} was lost: {type(error).__name__}"
+        )
+
+
+def _held(credentials: Credentials | HeldCredentials) -> HeldCredentials:
+    if isinstance(credentials, HeldCredentials):
+        return credentials
+    return HeldCredentials(lambda _: credentials())
 
 
 def read_json(answer: Answer) -> Any:
     """Read an answer as exact JSON; raises ProtocolError."""
     return parse_body(answer.body)
-
-
-class _Lent(httpx2.BaseTransport):
-    """A transport that belongs to whoever handed it in: closing the client leaves it open."""
-
-    def __init__(self, inner: httpx2.BaseTransport) -> None:
-        self._inner = inner
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        return self._inner.handle_request(request)

@@ -36,8 +36,8 @@ from scan_pipeline.core.errors import (
     ScanPipelineError,
 )
 from scan_pipeline.sources.http.addresses import origin_of, shown
+from scan_pipeline.sources.http.exchange import MAX_BODY
 from scan_pipeline.sources.http.responses import Answer
-from scan_pipeline.sources.http.transport import MAX_BODY
 from scan_pipeline.sources.mcp.calls import McpCall, ToolCall
 from scan_pipeline.sources.mcp.facts import HttpServer, ListMethod, McpTransport, StdioServer
 

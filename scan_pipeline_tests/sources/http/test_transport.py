@@ -1,6 +1,9 @@
 """Sending one request: bounded, at one origin, every refused answer told, no secret shown."""
 
+import contextlib
+import gzip
 import json
+import zlib
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
@@ -17,9 +20,11 @@ from scan_pipeline.core.errors import (
     ProtocolError,
     SnapshotExpiredError,
     SourceUnavailableError,
+    TimeLimitError,
 )
+from scan_pipeline.sources.http.exchange import MAX_BODY
 from scan_pipeline.sources.http.responses import ResponseClass
-from scan_pipeline.sources.http.transport import MAX_BODY, Call, Transport, read_json
+from scan_pipeline.sources.http.transport import Call, Transport, read_json
 
 NOW = datetime(2026, 11, 30, 2, tzinfo=UTC)
 ORIGIN = "http://source.test"
@@ -146,6 +151,48 @@ def test_wait_beyond_the_deadline_fails_and_is_not_shortened(status, after):
     assert len(wire.refused) == 1
 
 
+def test_declared_wait_uses_nothing_of_the_limit_and_none_may_outlast_it_whole():
+    wire = Wire(answer(429, retry_after="10"), answer(429, retry_after="10"), answer())
+    wire.transport.allowance.grant(10, used=9.5)
+
+    wire.send()
+
+    assert wire.slept == [10.0, 10.0]
+    longer = Wire(answer(429, retry_after="11"))
+    longer.transport.allowance.grant(10, used=0.0)
+    with pytest.raises(TimeLimitError, match=r"asks for a wait of 11 s.*limits.seconds \(10 s\)"):
+        longer.send()
+    assert longer.slept == []
+
+
+def test_wait_of_our_own_does_not_outlast_what_is_left():
+    wire = Wire(answer(503), retries={"max_wait": 0.0001})
+    wire.transport.allowance.grant(10, used=9.97)
+    late = Wire(answer(503))
+    late.transport.allowance.grant(10, used=10 - 0.021)
+
+    with pytest.raises(SourceUnavailableError):
+        wire.send()
+
+    def send_often():  # a wait of ours is drawn, and may be short
+        for _ in range(100):
+            with contextlib.suppress(SourceUnavailableError):
+                late.send()
+
+    with pytest.raises(TimeLimitError, match=r"answered 503.*would outlast what is left"):
+        send_often()
+
+
+def test_nothing_is_sent_once_the_limit_is_used_up():
+    wire = Wire(answer())
+    wire.transport.allowance.grant(10, used=10.0)
+
+    with pytest.raises(TimeLimitError):
+        wire.send()
+
+    assert wire.requests == []
+
+
 def test_wait_may_stand_in_a_header_of_the_sources_own():
     until = str(int((NOW + timedelta(seconds=40)).timestamp()))
     github = {
@@ -186,6 +233,26 @@ def test_lasting_refusal_is_not_asked_again(status, error, reason):
 
     assert [(told[0], told[1]) for told in wire.refused] == [(status, reason)]
     assert len(wire.requests) == 1
+
+
+@pytest.mark.parametrize("status", [201, 202, 203, 204, 205, 206, 207, 226])
+def test_success_of_another_kind_is_no_page(status):
+    part = {"content_range": "bytes 0-1/4"} if status == 206 else {}
+    wire = Wire(answer(status, b'{"items":[1,2]}', **part))
+
+    with pytest.raises(ProtocolError, match=f"answered {status}; expected 200") as refused:
+        wire.send()
+
+    assert refused.value.code == "not_a_page"
+    assert [told[:2] for told in wire.refused] == [(status, "not_a_page")]
+
+
+def test_success_of_another_kind_may_be_declared_to_mean_something():
+    later = [{"status": 202, "means": "wait"}]
+    wire = Wire(answer(202, retry_after="3"), answer(), responses=later)
+
+    assert wire.send().attempts == 2
+    assert wire.slept == [3.0]
 
 
 def test_body_of_a_refusal_may_say_what_it_means():
@@ -247,7 +314,7 @@ def test_answer_that_cannot_be_read_is_told_with_what_it_was():
 
 
 def test_answer_without_end_is_cut_off_and_told(monkeypatch):
-    monkeypatch.setattr("scan_pipeline.sources.http.transport.MAX_BODY", 10)
+    monkeypatch.setattr("scan_pipeline.sources.http.exchange.MAX_BODY", 10)
     wire = Wire(answer(body=b"[1,2,3,4,5,6]"))
 
     with pytest.raises(ProtocolError, match="larger than 10 bytes"):
@@ -255,6 +322,43 @@ def test_answer_without_end_is_cut_off_and_told(monkeypatch):
 
     assert [told[1] for told in wire.refused] == ["body_unparsable"]
     assert MAX_BODY > 10
+
+
+_CODINGS = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "raw deflate": lambda body: zlib.compress(body, wbits=-zlib.MAX_WBITS),
+}
+
+
+@pytest.mark.parametrize("coding", _CODINGS)
+def test_coded_body_is_whole_or_refused(coding):
+    named = coding.rpartition(" ")[2]
+    coded = _CODINGS[coding](b'{"items":[' + b"1," * 40_000 + b"2]}")
+
+    def send(body):
+        return Wire(answer(body=body, content_encoding=named)).send()
+
+    assert len(send(coded).value["items"]) == 40_001
+    with pytest.raises(ProtocolError, match="ends in the middle"):
+        send(coded[:-1] if coding != "gzip" else coded[:-9])
+    if coding != "gzip":
+        with pytest.raises(ProtocolError, match="something follows"):
+            send(coded + b"{}")
+
+
+@pytest.mark.parametrize("coding", ["br", "zstd", "compress", "gzip, deflate", "x-unheard-of"])
+def test_coding_that_was_not_asked_for_is_refused_by_name(coding):
+    wire = Wire(lambda: httpx2.Response(200, headers={"content-encoding": coding}, stream=_Raw()))
+
+    with pytest.raises(ProtocolError, match=coding):
+        wire.send()
+    assert [told[1] for told in wire.refused] == ["body_unparsable"]
+
+
+class _Raw(httpx2.SyncByteStream):
+    def __iter__(self):
+        yield b"{}"
 
 
 @pytest.mark.parametrize(
