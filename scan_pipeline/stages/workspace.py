@@ -57,7 +57,10 @@ class Workspace:
 
     def source(self, scan: Scan, *, sleep: Callable[[float], None] | None = None) -> Source:
         """Open a scan's source; nothing is sent yet."""
-        environ, inner = self._surroundings(scan)
+        url = str(getattr(scan.source, "url", ""))
+        environ, inner = open_world(
+            url, environ=self.environ, inner=self._inner, clock=self.clock, sleep=self.sleep
+        )
         surroundings = Surroundings(
             environ=environ,
             inner=inner,
@@ -103,23 +106,36 @@ class Workspace:
         """The keys whose receipts are believed."""
         return Trust.load(self.project.trust, lake=self.project.lake)
 
-    def _surroundings(self, scan: Scan) -> tuple[Mapping[str, str], httpx2.BaseTransport | None]:
-        """Return where secrets are looked up and what carries requests.
 
-        The sample registry runs in this process; its token is public, so that a first run needs
-        no set-up.
-        """
-        if not str(getattr(scan.source, "url", "")).startswith(SIMULATOR):
-            return self.environ, self._inner
-        # Imported here: only scans of the sample registry pay for it.
-        from scan_pipeline.simulator.principals import AUDITOR_TOKEN  # noqa: PLC0415
-        from scan_pipeline.simulator.registry import Registry  # noqa: PLC0415
-        from scan_pipeline.simulator.transport import SimulatorTransport  # noqa: PLC0415
+def open_world(
+    url: str,
+    *,
+    environ: Mapping[str, str],
+    inner: httpx2.BaseTransport | None = None,
+    clock: Callable[[], datetime] = utc_now,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[Mapping[str, str], httpx2.BaseTransport | None]:
+    """Return where a source's secrets are looked up and what carries its requests.
 
-        environ = {SAMPLE_TOKEN: AUDITOR_TOKEN, **self.environ}
-        return environ, self._inner or SimulatorTransport(
-            Registry(clock=self.clock), sleep=self.sleep
-        )
+    The sample registry runs in this process; its token is public, so that a first run needs no
+    set-up.
+
+    Args:
+        url: address of the source.
+        environ: the variables.
+        inner: the HTTP transport, None for the one that the address calls for.
+        clock: time in UTC.
+        sleep: waits so many seconds.
+    """
+    if not url.startswith(SIMULATOR):
+        return environ, inner
+    # Imported here: only scans of the sample registry pay for it.
+    from scan_pipeline.simulator.principals import AUDITOR_TOKEN  # noqa: PLC0415
+    from scan_pipeline.simulator.registry import Registry  # noqa: PLC0415
+    from scan_pipeline.simulator.transport import SimulatorTransport  # noqa: PLC0415
+
+    environ = {SAMPLE_TOKEN: AUDITOR_TOKEN, **environ}
+    return environ, inner or SimulatorTransport(Registry(clock=clock), sleep=sleep)
 
 
 def open_workspace(

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from scan_pipeline.core.canonical import CanonicalFormError, parse_exact
 from scan_pipeline.core.contract import FieldPath
-from scan_pipeline.core.errors import ProtocolError
+from scan_pipeline.core.errors import ContractError, ProtocolError
 from scan_pipeline.core.value import record
 
 _LIST: Final = list[msgspec.Raw] | msgspec.UnsetType
@@ -66,6 +66,19 @@ def split_records(body: bytes, *, records_at: FieldPath) -> list[bytes]:
         ProtocolError: as `open_envelope`.
     """
     return _split(body, records_at)[0]
+
+
+def check_records_at(path: FieldPath) -> None:
+    """Refuse a path of the record list that no page can be read by; msgspec's rule.
+
+    Raises:
+        ContractError: a step of it holds a quote, a backslash or a control character.
+    """
+    if any({*step} & {'"', "\\"} or min(step, default=" ") < " " for step in path):
+        raise ContractError(
+            "records_at holds a quote, a backslash or a control character; expected the plain "
+            "names of the fields on the way to the records"
+        )
 
 
 def value_at(around: Any, path: FieldPath) -> Any:

@@ -19,6 +19,7 @@ from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.auth import Auth
+from scan_pipeline.sources.http.envelope import check_records_at
 from scan_pipeline.sources.http.record_formats import RecordFormat
 from scan_pipeline.sources.http.responses import BodyMatch, ResponseClass
 
@@ -151,6 +152,7 @@ class HttpFacts(SourceFacts):
     def __post_init__(self) -> None:
         if self.method == "GET" and (self.body is not None or self.send_in == "body"):
             raise ContractError("a request with a body needs method: POST")
+        check_records_at(self.records_at)
 
     @property
     def leaf_encoding(self) -> LeafEncoding:  # pyright: ignore[reportIncompatibleVariableOverride]

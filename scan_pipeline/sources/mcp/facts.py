@@ -18,6 +18,7 @@ from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.addresses import origin_of
 from scan_pipeline.sources.http.end_signals import EndSignal
+from scan_pipeline.sources.http.envelope import check_records_at
 from scan_pipeline.sources.http.responses import Means
 from scan_pipeline.sources.secrets import SecretRef
 
@@ -254,6 +255,7 @@ class McpToolSource(SourceFacts):
             return
         if self.records_at is None:
             raise ContractError("records_at is missing; expected where the records lie")
+        check_records_at(self.records_at)
         if (self.next is None) == (self.pages is None):
             raise ContractError(
                 "a tool needs exactly one of: next, how it pages; or pages: none, where it gives "

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scan_pipeline.core.errors import ProtocolError
+from scan_pipeline.core.errors import ContractError, ProtocolError
 from scan_pipeline.sources.http.envelope import (
     ABSENT,
+    check_records_at,
     open_envelope,
     parse_body,
     split_records,
@@ -47,6 +48,25 @@ def test_list_may_be_the_body_or_lie_deep():
 
 def test_empty_list_is_a_page():
     assert opened(b'{"items":[]}').records == []
+
+
+@given(st.lists(st.text(max_size=3), max_size=3).map(tuple))
+def test_path_that_is_not_refused_can_be_read_by(path):
+    try:
+        check_records_at(path)
+    except ContractError:
+        return
+    body = [1]
+    for step in reversed(path):
+        body = {step: body}
+
+    assert opened(json.dumps(body).encode(), path).records == [b"1"]
+
+
+@pytest.mark.parametrize("step", ['a"', "a\\", "a\n", "\x00"])
+def test_path_that_no_page_can_be_read_by_is_refused_before_one_is(step):
+    with pytest.raises(ContractError):
+        check_records_at(("items", step))
 
 
 @pytest.mark.parametrize(
