@@ -84,6 +84,11 @@ class Collection:
     def __init__(self, scan: Scan, *, workspace: Workspace) -> None:
         self._scan, self._workspace = scan, workspace
 
+    @property
+    def scan(self) -> Scan:
+        """The contract the reader means."""
+        return self._scan
+
     def latest(
         self, *, at_least: Wish = "verified", max_age: timedelta | None = None
     ) -> VerifiedCollection:
@@ -116,6 +121,22 @@ class Collection:
         """Open what was read of one generation, as no more than its scope; raises as above."""
         return open_partial(
             self.receipt(generation), self._scan, workspace=self._workspace, accept=accept
+        )
+
+    def newest_part(self, *, accept: ConclusionScope) -> PartialCollection:
+        """Open the newest generation that says at least `accept`, as no more than its scope.
+
+        Raises:
+            GateClosedError: there is none; the message says what became of the newest.
+        """
+        why = "no generation has a receipt"
+        for generation in reversed(self._workspace.receipts(self._scan.name).generations()):
+            try:
+                return self.partial(generation, accept=accept)
+            except GateClosedError as error:
+                why = str(error)
+        raise GateClosedError(
+            scan=self._scan.name, generation=None, reason=f"nothing opens as {accept}: {why}"
         )
 
     def receipt(self, generation: str) -> StoredReceipt:

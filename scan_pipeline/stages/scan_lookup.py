@@ -47,6 +47,12 @@ def find_scan(named: str, *, folder: Path) -> ScanDocument:
     )
 
 
+def scan_names(folder: Path) -> list[str]:
+    """Return the names of the scans of the nearest project, in order."""
+    known, _ = _known(defs_folder(folder))
+    return sorted(each.name for each in known if each.name)
+
+
 def scan_name(path: Path) -> str:
     """Return the name of the scan in a file.
 

@@ -61,6 +61,11 @@ class Project:
         """The lake's folder, or None when the lake is remote."""
         return None if "://" in self.lake else Path(self.lake)
 
+    @property
+    def agents(self) -> Path:
+        """Folder of the readers' ledger and log: beside the keys, and never in the lake."""
+        return self.keys.parent / "agents"
+
 
 @with_config(ConfigDict(extra="forbid"))  # a table is a dict, which a strict record refuses
 @record

@@ -154,14 +154,18 @@ class Trust:
         """Whether a key is believed."""
         return any(key.keyid == key_id for key in self.keys)
 
-    def verify(self, envelope: bytes) -> Verified:
-        """Check a receipt's envelope and give out what was signed; needs no private key.
+    def verify(self, envelope: bytes, *, payload_type: str = PAYLOAD_TYPE) -> Verified:
+        """Check an envelope and give out what was signed; needs no private key.
+
+        Args:
+            envelope: as it was written.
+            payload_type: what it must hold; a receipt where nothing is said.
 
         Raises:
             TamperedError: malformed, another payload type, not exactly one signature, a key
                 that is not trusted, or a signature that does not fit.
         """
-        parsed = _parse_envelope(envelope)
+        parsed = _parse_envelope(envelope, payload_type=payload_type)
         signature = parsed.signatures[0]
         trusted = next((key for key in self.keys if key.keyid == signature.keyid), None)
         if trusted is None:
@@ -191,9 +195,9 @@ def receipt_id(payload: bytes) -> str:
     return f"sha256:{hashlib.sha256(payload).hexdigest()}"
 
 
-def sign(payload: bytes, *, signer: Signer) -> bytes:
+def sign(payload: bytes, *, signer: Signer, payload_type: str = PAYLOAD_TYPE) -> bytes:
     """Wrap a payload in a signed DSSE envelope: compact JSON, members in order of name."""
-    envelope = Envelope(payload, PAYLOAD_TYPE, {})
+    envelope = Envelope(payload, payload_type, {})
     envelope.sign(signer)
     return json.dumps(envelope.to_dict(), sort_keys=True, separators=(",", ":")).encode()
 
@@ -249,7 +253,7 @@ def _to_bytes(keys: tuple[TrustedKey, ...]) -> bytes:
     return adapter(_TrustFile).dump_json(_TrustFile(version=1, keys=keys), indent=2) + b"\n"
 
 
-def _parse_envelope(envelope: bytes) -> _Envelope:
+def _parse_envelope(envelope: bytes, *, payload_type: str) -> _Envelope:
     try:
         parse_exact(envelope)  # refuses a member named twice, as above
         parsed = adapter(_Envelope).validate_json(envelope)
@@ -260,10 +264,10 @@ def _parse_envelope(envelope: bytes) -> _Envelope:
             expected="one JSON object of payload, payloadType and one signature",
             remedy="restore the receipt, or certify again",
         ) from error
-    if parsed.payload_type != PAYLOAD_TYPE:
+    if parsed.payload_type != payload_type:
         raise _tampered(
             f"found the payload type {parsed.payload_type!r}",
-            expected=repr(PAYLOAD_TYPE),
+            expected=repr(payload_type),
             remedy="this envelope holds something else than a receipt",
         )
     return parsed

@@ -1,0 +1,1 @@
+"""The readers' face: queries, pages and conclusions over opened collections, for agents."""

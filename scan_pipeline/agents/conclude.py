@@ -1,0 +1,158 @@
+"""Conclude: what may be said, from what was really inspected, in a sentence of ours."""
+
+from scan_pipeline.agents import statements
+from scan_pipeline.agents.answers import Conclusion
+from scan_pipeline.agents.claiming import CollectionClaim, sign_claim
+from scan_pipeline.agents.desk import Desk, Standing, size_of, summary
+from scan_pipeline.agents.queries import Grouping, query_json
+from scan_pipeline.core.claims import (
+    ClaimName,
+    EvaluatedBy,
+    aggregate_claim_name,
+    match_claim_name,
+)
+from scan_pipeline.core.value import record
+
+
+@record
+class Finding:
+    """What was found, before it is signed."""
+
+    claim: ClaimName
+    evaluated_by: EvaluatedBy
+    statement: str
+    inspected: int
+    matches: int
+
+
+def conclude(desk: Desk, principal: str, *, handle: str) -> Conclusion:
+    """Say what may be said of a question, under a signed claim id.
+
+    Where the reader judged rows, the rows it judged decide; otherwise the engine, which evaluated
+    the conditions over every row of the view.
+
+    Raises:
+        ReaderError: as for a page.
+    """
+    policy = desk.policy()
+    standing = desk.standing(policy, principal, handle)
+    held, ground = standing.handle, standing.grounded.ground
+    budget = desk.budget(policy, principal)
+    if standing.query.grouping is not None:
+        found = _aggregated(standing, standing.query.grouping, most=policy.limits.groups)
+    elif judged := desk.ledger.judged(handle):
+        matches = judged.get("match", 0)
+        decided = matches + judged.get("no_match", 0)
+        found = _judged(standing, matches=matches, decided=decided, budget_left=budget.is_left)
+    else:
+        found = _evaluated(standing)
+    now = desk.workspace.clock()
+    claim = CollectionClaim(
+        claim=found.claim,
+        evaluated_by=found.evaluated_by,
+        statement=found.statement,
+        scan=held.scan,
+        scan_generation=held.generation,
+        receipt_id=held.receipt_id,
+        coverage_status=ground.coverage_status,
+        conclusion_scope=ground.conclusion_scope,
+        principal=principal,
+        tenant=held.tenant,
+        view=held.view,
+        view_digest=held.view_digest,
+        policy_digest=policy.digest(),
+        query=query_json(standing.query),
+        query_digest=held.query_digest,
+        population=held.population,
+        matching=held.matching,
+        inspected=found.inspected,
+        matches=found.matches,
+        concluded_at=now,
+    )
+    claim_id = sign_claim(claim, workspace=desk.workspace, now=now)
+    answer = Conclusion(
+        represents="conclusion",
+        statement=found.statement,
+        claim=found.claim,
+        claim_id=claim_id,
+        evaluated_by=found.evaluated_by,
+        inspected=found.inspected,
+        matches=found.matches,
+        ground=ground,
+        summary=summary(held, returned=0, has_more=found.inspected < held.matching),
+        cite_as=f"{found.statement} [{claim_id}]",
+    )
+    budget.spend(size=size_of(answer))
+    return answer
+
+
+def _aggregated(standing: Standing, grouping: Grouping, *, most: int) -> Finding:
+    groups = standing.viewed.aggregate(standing.query, grouping, most=most)
+    held, ground = standing.handle, standing.grounded.ground
+    return Finding(
+        claim=aggregate_claim_name(
+            ground.coverage_status,
+            ground.conclusion_scope,
+            inspected=held.population,
+            population=held.population,
+        ),
+        evaluated_by="engine",
+        statement=statements.aggregated(
+            standing.query,
+            groups=groups,
+            matching=held.matching,
+            noun=standing.access.noun,
+            ground=ground,
+        ),
+        inspected=held.population,
+        matches=held.matching,
+    )
+
+
+def _judged(standing: Standing, *, matches: int, decided: int, budget_left: bool) -> Finding:
+    held, ground = standing.handle, standing.grounded.ground
+    return Finding(
+        claim=match_claim_name(
+            ground.coverage_status,
+            ground.conclusion_scope,
+            matches=matches,
+            inspected=decided,
+            population=held.matching,
+            budget_left=budget_left,
+        ),
+        evaluated_by="reader",
+        statement=statements.judged(
+            standing.query,
+            matched=matches,
+            decided=decided,
+            matching=held.matching,
+            noun=standing.access.noun,
+            ground=ground,
+        ),
+        inspected=decided,
+        matches=matches,
+    )
+
+
+def _evaluated(standing: Standing) -> Finding:
+    held, ground = standing.handle, standing.grounded.ground
+    return Finding(
+        claim=match_claim_name(
+            ground.coverage_status,
+            ground.conclusion_scope,
+            matches=held.matching,
+            inspected=held.population,
+            population=held.population,
+            budget_left=True,
+        ),
+        evaluated_by="engine",
+        statement=statements.found(
+            standing.query,
+            matching=held.matching,
+            population=held.population,
+            noun=standing.access.noun,
+            ground=ground,
+        ),
+        inspected=held.population,
+        matches=held.matching,
+    )

@@ -1,0 +1,159 @@
+"""Where readers are answered: what every operation needs, and a handle opened again for one call.
+
+Each call takes the principal from the connection, reads the policy anew and opens the generation
+anew, and only then answers: what a caller holds (a handle, a cursor) grants nothing by itself.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from scan_pipeline.agents.access import Access, access_to
+from scan_pipeline.agents.answers import Bounds, Summary
+from scan_pipeline.agents.budgets import Budget
+from scan_pipeline.agents.failures import ReaderError
+from scan_pipeline.agents.ledger import Cursor, Handle, Ledger, new_name
+from scan_pipeline.agents.opening import Grounded, newer_than, open_again
+from scan_pipeline.agents.policy import Policy
+from scan_pipeline.agents.queries import Query
+from scan_pipeline.agents.viewing import Viewed
+from scan_pipeline.core.value import adapter, record
+from scan_pipeline.stages.reading import Collection
+from scan_pipeline.stages.workspace import Workspace
+
+
+@record
+class Standing:
+    """A handle, opened again for one call."""
+
+    handle: Handle
+    query: Query
+    access: Access
+    grounded: Grounded
+    viewed: Viewed
+
+
+class Desk:
+    """Everything an operation needs.
+
+    Args:
+        workspace: where the tables lie.
+        collection: opens a scan's generations by its name.
+        policy: reads the policy as it is now.
+        ledger: keeps handles and what was read.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        collection: Callable[[str], Collection],
+        policy: Callable[[], Policy],
+        ledger: Ledger,
+    ) -> None:
+        self.workspace, self.collection = workspace, collection
+        self.policy, self.ledger = policy, ledger
+
+    def standing(self, policy: Policy, principal: str, name: str) -> Standing:
+        """Open a handle again, once everything it is bound to is found as it was.
+
+        Raises:
+            ReaderError: it is not this principal's, expired, or its ground or access changed.
+        """
+        handle = self.ledger.handle(name)
+        if handle is None or handle.principal != principal:
+            raise unknown("handle")
+        now = self.workspace.clock()
+        access = access_to(policy, principal, scan=handle.scan, view=handle.view)
+        if (access.tenant, access.digest) != (handle.tenant, handle.view_digest):
+            raise ReaderError(
+                "restart",
+                "access_changed",
+                "what this view shows has changed; open the query again",
+            )
+        if now.timestamp() >= handle.expires_at:
+            raise ReaderError(
+                "restart", "handle_expired", "the handle expired; open the query again"
+            )
+        query: Query = adapter(Query).validate_json(handle.query)
+        collection = self.collection(handle.scan)
+        if not access.sees_all_rows:
+            newer = newer_than(collection, handle.generation, query)
+            if newer is not None:
+                raise ReaderError(
+                    "restart",
+                    "rows_may_be_reclassified",
+                    f"generation {newer} was accepted since, and this view shows only some rows: "
+                    "one that was seen may be closed now; open the query again",
+                )
+        grounded = open_again(
+            collection,
+            query,
+            generation=handle.generation,
+            receipt_id=handle.receipt_id,
+            view=access.view,
+            now=now,
+        )
+        return Standing(
+            handle=handle,
+            query=query,
+            access=access,
+            grounded=grounded,
+            viewed=Viewed(grounded.frame, access),
+        )
+
+    def budget(self, policy: Policy, principal: str) -> Budget:
+        """Return what is left of a principal's run."""
+        now = self.workspace.clock().timestamp()
+        return Budget(self.ledger, policy.limits, principal=principal, now=now)
+
+    def cursor(self, handle: Handle, *, page: int, first_row: int, after: tuple[int, int]) -> str:
+        """Keep where the next page begins and return its name."""
+        cursor = Cursor(
+            name=new_name("c"),
+            handle=handle.name,
+            page=page,
+            first_row=first_row,
+            after_page=after[0],
+            after_position=after[1],
+        )
+        self.ledger.add_cursor(cursor)
+        return cursor.name
+
+
+def bounds(policy: Policy, budget: Budget, *, size: int, page_size: int | None = None) -> Bounds:
+    """Return the limits that an answer was made within."""
+    return Bounds(
+        page_size_applied=policy.limits.page_size if page_size is None else page_size,
+        max_pages_per_run=policy.limits.run_pages,
+        pages_left=budget.pages_left,
+        response_bytes=size,
+        bytes_left=budget.bytes_left,
+    )
+
+
+def summary(handle: Handle, *, returned: int, has_more: bool) -> Summary:
+    """Return how many there are beside how many are shown."""
+    return Summary(
+        matching_count=handle.matching,
+        population=handle.population,
+        returned_count=returned,
+        has_more=has_more,
+    )
+
+
+def encoded(value: Any) -> bytes:
+    """Return plain JSON values as they are sent."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def size_of(answer: Any) -> int:
+    """Return the bytes of a whole answer."""
+    return len(adapter(type(answer)).dump_json(answer))
+
+
+def unknown(what: str) -> ReaderError:
+    """Say the same of what is another's, what expired long ago, and what never was."""
+    return ReaderError(
+        "restart", f"{what}_unknown", f"no such {what} of yours; open the query again"
+    )

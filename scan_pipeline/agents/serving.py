@@ -1,0 +1,104 @@
+"""Put together what the server needs, out of a project."""
+
+import getpass
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.mcpserver import MCPServer
+from pydantic import AnyHttpUrl
+
+from scan_pipeline.agents.audit_log import AuditLog
+from scan_pipeline.agents.authentication import PolicyTokens, caller_by_token, caller_by_user
+from scan_pipeline.agents.desk import Desk
+from scan_pipeline.agents.ledger import Ledger
+from scan_pipeline.agents.policy import Policy, Principal, ScanPolicy, View, load_policy
+from scan_pipeline.agents.server import create_server
+from scan_pipeline.core.contract import Scan
+from scan_pipeline.stages.reading import Collection
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.keys import data_key, keyed_digest
+
+WHOLE: Final = "whole"
+"""The view of the user who owns the project, where no policy says otherwise."""
+
+
+def policy_reader(
+    path: Path | None, *, scans: Callable[[], list[str]], user: str
+) -> Callable[[], Policy]:
+    """Return what reads the policy as it is now.
+
+    Args:
+        path: the policy file; None for none, which lets the launching user read everything, as the
+            user's own files do.
+        scans: names the scans there are.
+        user: the launching user.
+    """
+    if path is not None:
+        return lambda: load_policy(path)
+    whole = ScanPolicy(views={WHOLE: View()}, shared=True)
+
+    def own() -> Policy:
+        names = scans()
+        reader = Principal(local_users=(user,), views=dict.fromkeys(names, (WHOLE,)))
+        return Policy(principals={user: reader}, scans=dict.fromkeys(names, whole))
+
+    return own
+
+
+def create_desk(
+    workspace: Workspace, *, find: Callable[[str], Scan], policy: Callable[[], Policy]
+) -> Desk:
+    """Return the desk of a project.
+
+    Args:
+        workspace: where the tables lie.
+        find: returns a scan's contract by its name.
+        policy: reads the policy.
+    """
+    return Desk(
+        workspace,
+        collection=lambda scan: Collection(find(scan), workspace=workspace),
+        policy=policy,
+        ledger=Ledger(workspace.project.agents / "ledger.sqlite"),
+    )
+
+
+def audit_log(workspace: Workspace) -> AuditLog:
+    """Return the project's log of readers' calls."""
+
+    def keyed(scan: str, text: str) -> str:
+        key = data_key(workspace.project, scan=scan, now=workspace.clock(), create="never")
+        return keyed_digest(text, key=key)
+
+    return AuditLog(workspace.project.agents / "audit.jsonl", keyed=keyed)
+
+
+def stdio_server(desk: Desk, *, user: str | None = None) -> MCPServer:
+    """Return the server for the user who launches it."""
+    launched_by = user or getpass.getuser()
+    return create_server(
+        desk,
+        caller=lambda: caller_by_user(desk.policy(), launched_by),
+        log=audit_log(desk.workspace),
+    )
+
+
+def http_server(desk: Desk, *, url: str) -> MCPServer:
+    """Return the server for callers with bearer tokens that the policy names.
+
+    Args:
+        desk: what every operation needs.
+        url: the server's own address, as its callers know it.
+    """
+    resource = AnyHttpUrl(url)
+    return create_server(
+        desk,
+        caller=lambda: caller_by_token(desk.policy(), verified_by_policy=True),
+        log=audit_log(desk.workspace),
+        verifier=PolicyTokens(desk.policy, resource=url),
+        auth=AuthSettings(
+            issuer_url=resource, resource_server_url=resource, validate_token_resource=True
+        ),
+    )

@@ -1,0 +1,193 @@
+"""An opened collection as one principal sees it: counted, ordered and read by pages.
+
+Everything is evaluated in the engine over the files that the receipt pins; a page holds no more in
+memory than its rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import polars as pl
+
+from scan_pipeline.agents.access import Access
+from scan_pipeline.agents.conditions import all_of
+from scan_pipeline.agents.queries import Grouping, Query
+from scan_pipeline.core.value import record
+
+PLACE: Final = ("_page", "_position")
+"""Where the walk found a row: unique, so that any order becomes unique by it."""
+
+_LEAF: Final = "_leaf_hash"
+_SAFE_INTEGER: Final = 2**53 - 1
+"""Largest integer that every JSON reader keeps (RFC 7493, section 2.2, March 2015)."""
+
+
+@record
+class Row:
+    """One row of a view.
+
+    Attributes:
+        values: its visible columns as plain JSON values.
+        page: page of the walk on which it came, from 1.
+        position: place on that page, from 0.
+        version: its leaf hash, hex: another record has another one.
+    """
+
+    values: Mapping[str, Any]
+    page: int
+    position: int
+    version: str
+
+
+class Viewed:
+    """A collection seen through one principal's access.
+
+    Args:
+        frame: the opened records, columns as staged.
+        access: what is seen of them.
+    """
+
+    def __init__(self, frame: pl.LazyFrame, access: Access) -> None:
+        whole = frame.collect_schema()
+        self._shown = access.shown(whole)
+        self._frame = access.seen(frame, whole)
+        self._seen = pl.Schema(
+            {name: dtype for name, dtype in whole.items() if name in {*self._shown}}
+        )
+
+    @property
+    def schema(self) -> pl.Schema:
+        """Return the columns that are seen."""
+        return self._seen
+
+    def counts(self, query: Query) -> tuple[int, int]:
+        """Return how many rows match, and how many there are in the view; both exact."""
+        # Bound to a column: without one, a condition that is always true is one value and no rows.
+        met = all_of(query.where, self._seen) & pl.col(PLACE[0]).is_not_null()
+        found = self._frame.select(met.sum().alias("met"), pl.len().alias("all"))
+        row = found.collect(engine="streaming").row(0)
+        return int(row[0] or 0), int(row[1])
+
+    def rows(self, query: Query, *, after: tuple[int, int] | None, limit: int) -> Sequence[Row]:
+        """Return the rows that follow a place in the query's order.
+
+        Args:
+            query: in normal form.
+            after: where the walk found the row before them; None from the beginning.
+            limit: most rows.
+        """
+        found = self._matching(query)
+        if after is not None:
+            found = found.filter(self._beyond(query, after))
+        return _rows(self._ordered(found, query).head(limit), self._columns(query))
+
+    def row(self, query: Query, number: int) -> Row | None:
+        """Return the row of a number (from 1) in the query's order, whole; None where none is."""
+        found = self._ordered(self._matching(query), query).slice(number - 1, 1)
+        return next(iter(_rows(found, self._shown)), None)
+
+    def aggregate(self, query: Query, grouping: Grouping, *, most: int) -> Sequence[dict[str, Any]]:
+        """Return the groups and their figures, in order; where there are more, one over `most`."""
+        figures = [_figure(each.measure, each.field, self._seen) for each in grouping.measures]
+        names = [each.words() for each in grouping.measures]
+        named = [figure.alias(name) for figure, name in zip(figures, names, strict=True)]
+        found = self._matching(query)
+        grouped = found.group_by(*grouping.by).agg(named) if grouping.by else found.select(named)
+        groups = grouped.head(most + 1).collect(engine="streaming")
+        if grouping.by:
+            groups = groups.sort(*grouping.by, nulls_last=True)
+        return [{name: plain(value) for name, value in row.items()} for row in groups.to_dicts()]
+
+    def _matching(self, query: Query) -> pl.LazyFrame:
+        return self._frame.filter(all_of(query.where, self._seen))
+
+    def _columns(self, query: Query) -> Sequence[str]:
+        return query.columns or self._shown
+
+    def _ordered(self, found: pl.LazyFrame, query: Query) -> pl.LazyFrame:
+        by = [each.field for each in query.order]
+        down = [each.descending for each in query.order]
+        return found.sort(
+            *by, *PLACE, descending=[*down, False, False], nulls_last=True, maintain_order=False
+        )
+
+    def _beyond(self, query: Query, after: tuple[int, int]) -> pl.Expr:
+        """Return what holds of the rows after a row; nulls stand last, either way."""
+        page, position = after
+        at_place = (pl.col("_page") == page) & (pl.col("_position") == position)
+        fields = [each.field for each in query.order]
+        beyond = (pl.col("_page") > page) | (
+            (pl.col("_page") == page) & (pl.col("_position") > position)
+        )
+        if not fields:
+            return beyond
+        last = self._frame.filter(at_place).select(fields).collect()
+        for each in reversed(query.order):
+            column, value = pl.col(each.field), last[each.field][0]
+            if value is None:
+                beyond = column.is_null() & beyond
+                continue
+            literal = pl.lit(value, dtype=self._seen[each.field])
+            past = column < literal if each.descending else column > literal
+            beyond = (
+                column.is_null()
+                | past.fill_null(value=False)
+                | ((column == literal).fill_null(value=False) & beyond)
+            )
+        return beyond
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON holds it without loss.
+
+    Decimals and moments are text; so are integers that a reader of JSON may round.
+    """
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return value if abs(value) <= _SAFE_INTEGER else str(value)
+        case Decimal():
+            return str(value)
+        case datetime() | date():
+            return value.isoformat()
+        case bytes():
+            return value.hex()
+        case dict():
+            return {name: plain(each) for name, each in value.items()}
+        case list():
+            return [plain(each) for each in value]
+        case _:
+            return value
+
+
+def _rows(found: pl.LazyFrame, shown: Sequence[str]) -> list[Row]:
+    read = found.select([*shown, *PLACE, _LEAF]).collect(engine="streaming")
+    return [
+        Row(
+            values={name: plain(row[name]) for name in shown},
+            page=row["_page"],
+            position=row["_position"],
+            version=row[_LEAF].hex(),
+        )
+        for row in read.iter_rows(named=True)
+    ]
+
+
+def _figure(measure: str, field: str | None, schema: pl.Schema) -> pl.Expr:
+    if field is None:
+        return pl.len()
+    column = pl.col(field)
+    match measure:
+        case "sum":
+            # Polars adds integers within their own width, and would wrap around silently.
+            whole = schema[field].is_integer()
+            return (column.cast(pl.Decimal(38, 0)) if whole else column).sum()
+        case "min":
+            return column.min()
+        case "max":
+            return column.max()
+        case _:
+            return column.n_unique()
