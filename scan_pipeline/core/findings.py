@@ -272,6 +272,12 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "error", "a stored body is not the one that was admitted", _NEW_GENERATION
         ),
         # the judgement
+        "contract_unchecked": _kind(
+            "warning",
+            "the connector's code or the provider's documented facts changed since the receipts "
+            "before, and nobody has looked at the source with them",
+            "run `scan-pipeline check FILE --connect`, then begin a new generation",
+        ),
         "no_denominator": _kind(
             "warning",
             "nothing but the end signal says how many there are",

@@ -40,6 +40,14 @@ class AdapterRevision:
 
 
 @record
+class ProviderRevision:
+    """Whose documented facts the source was filled in with, and a digest of them."""
+
+    name: str
+    revision: str
+
+
+@record
 class Identity:
     """Who the source says we are."""
 
@@ -189,6 +197,7 @@ class Receipt:
     judgement_digest: str
     operation_digest: str
     adapter: AdapterRevision
+    provider: ProviderRevision | None
     authorized_scope: str
     identity: IdentityEvidence
     consistency: Consistency

@@ -24,6 +24,7 @@ from scan_pipeline.core.receipt import (
     MerkleEvidence,
     PinnedFileEvidence,
     PinnedTableEvidence,
+    ProviderRevision,
     Receipt,
     ReceiptAssumption,
     ReceiptExpectation,
@@ -91,6 +92,7 @@ def make_receipt(
         judgement_digest=digests.judgement,
         operation_digest=digests.operation,
         adapter=AdapterRevision(**opened["adapter"]),
+        provider=provider_of(scan),
         authorized_scope=authorized,
         identity=IdentityEvidence(
             before=Identity(principal=walk.before.principal, tenant=walk.before.tenant),
@@ -172,6 +174,14 @@ def all_findings(
     """Return every finding of a generation in the order in which the receipt digests them."""
     judgement = judge(scan, walk, figures, staged=staged)
     return (*walk.findings, *staged, *figures.findings, *judgement.findings)
+
+
+def provider_of(scan: Scan) -> ProviderRevision | None:
+    """Return whose documented facts a scan's source was filled in with."""
+    provider = scan.source.provider
+    if provider is None:
+        return None
+    return ProviderRevision(name=provider.name, revision=provider.revision)
 
 
 def _query(scan: Scan) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from scan_pipeline.core.findings import finding
 from scan_pipeline.core.page import Continuation, End, Opening, Position, Refusal
 from scan_pipeline.core.walk import Walk
 from scan_pipeline.sources.source import Source
+from scan_pipeline.stages.connector_checks import other_code
 from scan_pipeline.stages.evidence import check_chain
 from scan_pipeline.stages.recorder import Recorder
 from scan_pipeline.stages.stopped import CANCELLED, FINISHED, Stopped, limited, stopped_by, windowed
@@ -45,6 +46,7 @@ class Enumeration:
         check_cancelled: called before each request; raises CancelledError to end the walk.
         interruptions: exceptions from outside that mean the same.
         progress: told of the running figures.
+        unchecked: what changed without a check, as expected and found; see `connector_checks`.
     """
 
     def __init__(
@@ -59,12 +61,13 @@ class Enumeration:
         check_cancelled: Callable[[], None],
         interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
         progress: Progress = lambda _: None,
+        unchecked: dict[str, str] | None = None,
     ) -> None:
         self._scan, self._source, self._store = scan, source, store
         self._digests, self._schema_fingerprint = digests, schema_fingerprint
         self._clock, self._check_cancelled = clock, check_cancelled
         self._interruptions = (CancelledError, *interruptions)
-        self._progress = progress
+        self._progress, self._unchecked = progress, unchecked
         self._walk = Walk(scan.source, scan.contract)
         self._stored = StoredPages(store, source=source, shard=SHARD)
 
@@ -136,6 +139,7 @@ class Enumeration:
         except ScanPipelineError as error:
             failed = self._stopped(error)
         if past:
+            self._walk.findings += other_code(past[0].facts, self._source.adapter)
             before = self._as_opened(past[0], None if failed else opening)
             return past[0].received_at, before, failed
         now = self._clock()
@@ -147,6 +151,7 @@ class Enumeration:
             "schema_fingerprint": self._schema_fingerprint,
             "digests": self._digests.__dict__,
             "adapter": self._source.adapter.__dict__,
+            "unchecked": self._unchecked,
             "before": _opening_facts(opening),
         }
         recorder.put(log.open(facts, at=now))

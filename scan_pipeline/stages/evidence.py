@@ -54,6 +54,9 @@ def walk_evidence(scan: Scan, events: Sequence[Event]) -> WalkEvidence:
     except TamperedError as error:
         intact = False
         findings = (*findings, finding("chain_broken", expected="linked events", found=error))
+    unchecked = events[0].facts.get("unchecked") if events else None
+    if unchecked:
+        findings = (*findings, finding("contract_unchecked", **unchecked))
     before = Opening(**events[0].facts["before"]) if events else Opening()
     after = close and close["after"]
     return WalkEvidence(

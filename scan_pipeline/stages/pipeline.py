@@ -15,6 +15,7 @@ from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.receipt import parse_statement, statement_bytes
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.stages.certify import all_findings, make_receipt
+from scan_pipeline.stages.connector_checks import unchecked
 from scan_pipeline.stages.contract_check import check_contract
 from scan_pipeline.stages.enumerate import Enumeration, Progress
 from scan_pipeline.stages.evidence import total_moved, walk_evidence
@@ -133,6 +134,12 @@ class Pipeline:
                 check_cancelled=check_cancelled,
                 interruptions=interruptions,
                 progress=progress,
+                unchecked=unchecked(
+                    self.scan,
+                    source.adapter,
+                    generation=self.generation,
+                    workspace=self._workspace,
+                ),
             ).run(restart_of=restart_of)
         finally:
             source.close()

@@ -92,6 +92,10 @@ class Lake:
         file = check_generation(generation) + RECEIPT_SUFFIX
         return f"{self.root}/receipts/{check_name(scan)}/{file}"
 
+    def checks_folder(self, scan: str) -> str:
+        """Return where the passed checks of a scan's contract lie, one file each."""
+        return f"{self.root}/receipts/{check_name(scan)}/checks"
+
     def exists(self, path: str) -> bool:
         """Whether a file or folder is there."""
         if self.is_local:
