@@ -61,7 +61,7 @@ def edited(attributes: Mapping[str, Any], edits: Mapping[str, Any]) -> dict[str,
         if value is ...:
             inner.pop(last, None)
         else:
-            inner[last] = value
+            inner[last] = deepcopy(value)  # a later path may lead into it
     return changed
 
 

@@ -1,15 +1,10 @@
 """When a generation is followed by another attempt from nothing, and what that one is called."""
 
-from typing import Final
-
 from scan_pipeline.core.contract import Scan
-from scan_pipeline.core.vocabulary import StopReason
+from scan_pipeline.stages.stopped import BEGUN_AGAIN
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.generations import next_attempt
 from scan_pipeline.store.receipts import generation_order
-
-EXPIRED: Final[tuple[StopReason, ...]] = ("snapshot_expired", "continuation_consumed")
-"""What ended because time or use took it away, so that a new beginning may go through."""
 
 
 def attempt_after(generation: str, stop_reason: str, *, scan: Scan) -> str | None:
@@ -19,7 +14,7 @@ def attempt_after(generation: str, stop_reason: str, *, scan: Scan) -> str | Non
     first.
     """
     attempts = generation_order(generation)[1]
-    if stop_reason not in EXPIRED or attempts > scan.operation.restarts:
+    if stop_reason not in BEGUN_AGAIN or attempts > scan.operation.restarts:
         return None
     return next_attempt(generation)
 
@@ -37,4 +32,4 @@ def attempt_before(generation: str, *, scan: Scan, workspace: Workspace) -> str 
     if not receipts.has(before):
         return None
     stopped = receipts.read(before, trust=workspace.trust).receipt.stop_reason
-    return before if stopped in EXPIRED else None
+    return before if stopped in BEGUN_AGAIN else None

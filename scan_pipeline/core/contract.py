@@ -93,6 +93,17 @@ class HighWaterMarkFacts(BoundFacts):
 
 
 @record
+class ChangeTokenFacts:
+    """The source's own token of its state, read before the first page and after the last.
+
+    Only a token that is documented to move on every insert, update and delete, and never to return
+    to a value it had, says that nothing happened in between.
+    """
+
+    basis: Basis = "user_declared"
+
+
+@record
 class ProviderRef:
     """Whose documented facts a source was filled in with: file name, and digest of the facts."""
 
@@ -121,6 +132,10 @@ class SourceFacts(ABC):  # a base for one record a protocol, never made itself
     snapshot: SnapshotFacts | None = None
     high_water_mark: BoundFacts | None = None
     continuation: ContinuationKind = "repeatable"
+    continuation_basis: Basis | None = None
+    """Why a continuation is believed to be of that kind; None where nobody said."""
+    end_signal_basis: Basis | None = None
+    """Why the end signal is believed to be a denominator, where a contract makes it one."""
     result_window: PositiveInt | None = None
     """Most records that one query ever shows, whatever it matches; its end there is no end."""
 
@@ -128,6 +143,16 @@ class SourceFacts(ABC):  # a base for one record a protocol, never made itself
     def tool(self) -> str:
         """Return the name of what is called, as the receipt shows it."""
         raise NotImplementedError
+
+    @property
+    def change_token_basis(self) -> Basis | None:
+        """Why the change token is believed to cover all writes; None where none is declared."""
+        return None
+
+    @property
+    def kept_query_basis(self) -> Basis | None:
+        """Why a continuation is believed to keep what it does not repeat; None where none said."""
+        return None
 
     @property
     def exact_total(self) -> bool:

@@ -6,71 +6,15 @@ generation is worth.
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
+from scan_pipeline.core.assumptions import Assumption, assumptions
 from scan_pipeline.core.contract import Scan, accept_level, whole_scope
 from scan_pipeline.core.findings import Finding, finding
-from scan_pipeline.core.page import Opening
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.core.value import record
-from scan_pipeline.core.vocabulary import (
-    Basis,
-    ConclusionScope,
-    CoverageStatus,
-    LimitName,
-    StopReason,
-    Traversal,
-)
-
-Recheck = Literal["equal", "differs", "not_done"]
-
-
-@record
-class Assumption:
-    """What must be believed for the status to hold, because the walk cannot show it."""
-
-    name: str
-    basis: Basis
-
-
-@record
-class PinEvidence:
-    """How the pin fared: the version, whether every request named it, and the recheck."""
-
-    version: str | None = None
-    sent_on_every_request: bool = False
-    recheck: Recheck = "not_done"
-
-
-@record
-class WalkEvidence:
-    """What the stored events say of the walk.
-
-    Attributes:
-        traversal: how it stopped.
-        stop_reason: why.
-        end_signal: the declared signal that ended it, None where none did.
-        limits_hit: limits that stopped it.
-        chain_intact: whether the stored events link and their bodies are the admitted ones.
-        pin: evidence of the pin.
-        bound_sent: whether every request named the high-water mark.
-        before: what the source said of itself before the first page.
-        after: the same after the last; None where the walk did not come so far.
-        total: first exact count the source reported.
-        findings: what the walk noticed.
-    """
-
-    traversal: Traversal
-    stop_reason: StopReason
-    end_signal: str | None
-    limits_hit: tuple[LimitName, ...]
-    chain_intact: bool
-    pin: PinEvidence
-    bound_sent: bool
-    before: Opening
-    after: Opening | None
-    total: int | None
-    findings: tuple[Finding, ...]
+from scan_pipeline.core.vocabulary import ConclusionScope, CoverageStatus
+from scan_pipeline.core.walk_evidence import WalkEvidence
 
 
 @record
@@ -199,7 +143,7 @@ def judge(
         status=status,
         scope=scope,
         reasons=tuple(dict.fromkeys(reasons)),
-        assumptions=assumptions(scan),
+        assumptions=assumptions(scan, walk),
         findings=added,
     )
 
@@ -210,27 +154,6 @@ def accepted(scan: Scan, judgement: Judgement, *, nonconforming: int) -> bool:
     return nonconforming <= scan.contract.accept.nonconforming and satisfies(
         judgement.status, judgement.scope, wish_status=status, wish_scope=scope
     )
-
-
-def assumptions(scan: Scan) -> tuple[Assumption, ...]:
-    """List what has to be believed, each with its basis."""
-    source, believed = scan.source, list[Assumption]()
-    if scan.contract.consistency == "snapshot" and source.snapshot is not None:
-        believed.append(Assumption(name="pin_honoured", basis=source.snapshot.basis))
-    if scan.contract.consistency == "high_water_mark" and source.high_water_mark is not None:
-        basis = source.high_water_mark.basis
-        believed += [
-            Assumption(name=name, basis=basis)
-            for name in ("append_only", "rows_immutable", "keys_visible_in_order")
-        ]
-    if source.exact_total and source.count is not None:
-        believed.append(Assumption(name="count_exact", basis=source.count.basis))
-    if scan.contract.denominator == "end_signal":
-        believed.append(Assumption(name="end_signal_is_denominator", basis="provider_documented"))
-    believed.append(Assumption(name="principal_view_constant", basis="observed"))
-    if source.continuation == "repeatable":
-        believed.append(Assumption(name="token_repeatable", basis="user_declared"))
-    return tuple(believed)
 
 
 def _judged_findings(scan: Scan, walk: WalkEvidence, figures: Reconciliation) -> list[Finding]:
@@ -252,6 +175,8 @@ def _judged_findings(scan: Scan, walk: WalkEvidence, figures: Reconciliation) ->
         )
     if walk.traversal != "finished":
         return found
+    if scan.contract.consistency == "change_token":
+        found += _moved_token(walk)
     if scan.contract.consistency == "live":
         found.append(finding("live_traversal"))
     denominators = [
@@ -262,6 +187,18 @@ def _judged_findings(scan: Scan, walk: WalkEvidence, figures: Reconciliation) ->
             finding("no_denominator", expected="one denominator", found="the end signal alone")
         )
     return found
+
+
+def _moved_token(walk: WalkEvidence) -> list[Finding]:
+    """Say that the token moved, or that it did not where it should have."""
+    before, after = walk.before.change_token, walk.after and walk.after.change_token
+    if before is None or after is None:
+        return []
+    if before != after:
+        return [finding("change_token_moved", expected=before, found=after)]
+    if any(each.code == "count_changed" for each in walk.findings):
+        return [finding("change_token_stale", expected="another token", found=after)]
+    return []
 
 
 def _consistency_held(scan: Scan, walk: WalkEvidence) -> tuple[bool, str | None]:
@@ -284,9 +221,12 @@ def _consistency_held(scan: Scan, walk: WalkEvidence) -> tuple[bool, str | None]
                 return False, "not every request named the high-water mark"
             return True, None
         case "change_token":
-            before = walk.before.change_token
-            if before is None or walk.after is None or walk.after.change_token != before:
-                return False, "the change token is not the same after the walk"
+            if walk.before.change_token is None:
+                return False, "no change token was read before the walk"
+            if walk.after is None or walk.after.change_token is None:
+                return False, "the change token was not read again after the walk"
+            if walk.after.change_token != walk.before.change_token:
+                return False, "the collection was written to while it was read"
             return True, None
         case "two_equal_walks":
             return False, "only one walk was made"

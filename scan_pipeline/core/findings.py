@@ -100,6 +100,16 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "a page read again under the same pin had other records",
             "declare `consistency: live` until the source keeps what it pins",
         ),
+        "change_token_moved": _kind(
+            "warning",
+            "the source was written to while it was read, as its change token says",
+            "begin again at a quiet hour",
+        ),
+        "change_token_stale": _kind(
+            "error",
+            "the source's count moved and its change token did not: it does not cover all writes",
+            "declare `consistency: live`; the token proves nothing",
+        ),
         "principal_changed": _kind(
             "error",
             "the identity the source reports is not the one the walk began with",

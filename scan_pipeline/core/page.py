@@ -48,9 +48,12 @@ class Reported:
     remaining: int | None = None
     page: int | None = None
     pin: str | None = None
+    unrepeated: tuple[str, ...] = ()
+    """Parameters of ours that the continuation, an address, does not repeat."""
 
     def facts(self, *, returned: int, sent_pin: str | None, fingerprint: bytes) -> dict[str, Any]:
         """Return the row's facts; their canonical JSON is what the chain covers."""
+        told = {"unrepeated": list(self.unrepeated)} if self.unrepeated else {}
         return {
             "kind": "page",
             "fingerprint": fingerprint.hex(),
@@ -60,6 +63,7 @@ class Reported:
             "page": self.page,
             "pin": self.pin,
             "sent_pin": sent_pin,
+            **told,
         }
 
 

@@ -10,6 +10,7 @@ from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import (
+    AssumptionBasis,
     Basis,
     ConclusionScope,
     Consistency,
@@ -68,7 +69,7 @@ class ReceiptAssumption:
     """What has to be believed, and why."""
 
     name: str
-    basis: Basis
+    basis: AssumptionBasis
 
 
 @record

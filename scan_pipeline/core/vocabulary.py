@@ -10,6 +10,9 @@ Consistency: TypeAlias = Literal[
 ]
 """What holds the collection still, or says that nothing does."""
 
+MAY_MOVE: Final[frozenset[Consistency]] = frozenset({"live", "change_token", "two_equal_walks"})
+"""Those under which rows may move while they are read: a count that does breaks no promise."""
+
 Traversal: TypeAlias = Literal["finished", "interrupted", "failed", "cancelled"]
 """How a walk stopped: at the declared end, on the way, on broken evidence, or on request."""
 
@@ -20,6 +23,8 @@ StopReason: TypeAlias = Literal[
     "abandoned",
     "source_window",
     "continuation_consumed",
+    "change_token_moved",
+    "principal_changed",
     "source_unavailable",
     "access_refused",
     "cancelled",
@@ -46,6 +51,9 @@ EventKind: TypeAlias = Literal["open", "page", "refused", "close"]
 
 Basis: TypeAlias = Literal["provider_documented", "user_declared", "observed"]
 """Why a thing is believed that the walk itself cannot show."""
+
+AssumptionBasis: TypeAlias = Literal["provider_documented", "user_declared", "observed", "assumed"]
+"""The same of an assumption; `assumed` where nobody documented, declared or observed it."""
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 """`error` makes coverage failed, `warning` keeps it from being verified, `note` decides nothing."""

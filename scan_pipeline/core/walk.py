@@ -11,7 +11,7 @@ from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.page import End, Page, Position
 from scan_pipeline.core.value import record
-from scan_pipeline.core.vocabulary import LimitName
+from scan_pipeline.core.vocabulary import MAY_MOVE, LimitName
 
 NO_PROGRESS_PAGES = 3
 """Consecutive pages of records already read after which a source-led walk stops."""
@@ -234,7 +234,7 @@ class Walk:
                     finding("count_dropped", page=ordinal, expected=self.total, found="no count")
                 )
         elif total != self.total and not any(e.code == "count_changed" for e in self.findings):
-            moved = "warning" if self._contract.consistency == "live" else "error"
+            moved = "warning" if self._contract.consistency in MAY_MOVE else "error"
             self.findings.append(
                 finding(
                     "count_changed", page=ordinal, expected=self.total, found=total, severity=moved

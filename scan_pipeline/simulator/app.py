@@ -68,8 +68,9 @@ def create_app(registry: Registry) -> Starlette:
     """Return the registry as an ASGI application.
 
     `GET /v1/customers` and `/v1/support_cases` list; below each, `/partition_counts?by=region`
-    counts and `/high_water_mark` tells the newest sequence number; `GET /v1/identity` tells who
-    asks. All of them want a bearer token, and refuse in one envelope.
+    counts, `/high_water_mark` tells the newest sequence number and `/change_token` the state of the
+    collection; `GET /v1/identity` tells who asks. All want a bearer token, and refuse in one
+    envelope.
     """
 
     def respond(answer: Answer) -> Response:
@@ -106,6 +107,13 @@ def create_app(registry: Registry) -> Starlette:
 
         return Route(f"/v1/{name}/high_water_mark", high_water_mark, methods=["GET"])
 
+    def token_route(name: CollectionName) -> Route:
+        async def change_token(request: Request) -> Response:
+            authorization = request.headers.get("authorization")
+            return respond(registry.change_token(name, authorization=authorization))
+
+        return Route(f"/v1/{name}/change_token", change_token, methods=["GET"])
+
     async def identity(request: Request) -> Response:
         authorization = request.headers.get("authorization")
         return respond(registry.identity(authorization=authorization))
@@ -119,5 +127,5 @@ def create_app(registry: Registry) -> Starlette:
 
     routes = [Route("/v1/identity", identity, methods=["GET"])]
     for name in COLLECTIONS:
-        routes += [list_route(name), counts_route(name), mark_route(name)]
+        routes += [list_route(name), counts_route(name), mark_route(name), token_route(name)]
     return Starlette(routes=routes, exception_handlers={HTTPException: refused})

@@ -119,6 +119,43 @@ MOVING_SCENARIOS: Final = (
         may_verify=False,
     ),
     Scenario(
+        name="live_and_quiet",
+        note="A live view, and nobody writes; the change token stays.",
+        size=SMALL,
+        query={"view": "live"},
+        naive_claim=(
+            "Read 1,000 of 1,000 customers on 10 pages: nothing is missing. "
+            "136 still need schema version 3."
+        ),
+        may_verify=False,
+    ),
+    Scenario(
+        name="written_in_mid_walk",
+        note="A live view: one customer behind the cursor changes; the token tells alone.",
+        script=Script(mutations=(Update(after_page=5, first=7, status="suspended"),)),
+        size=SMALL,
+        query={"view": "live"},
+        naive_claim=(
+            "Read 1,000 of 1,000 customers on 10 pages: nothing is missing. "
+            "136 still need schema version 3."
+        ),
+        may_verify=False,
+    ),
+    Scenario(
+        name="inserted_and_deleted",
+        note="A live view: one customer comes and goes between two pages; only the token tells.",
+        script=Script(
+            mutations=(Insert(after_page=5, first=1_001), Delete(after_page=5, first=1_001))
+        ),
+        size=SMALL,
+        query={"view": "live"},
+        naive_claim=(
+            "Read 1,000 of 1,000 customers on 10 pages: nothing is missing. "
+            "136 still need schema version 3."
+        ),
+        may_verify=False,
+    ),
+    Scenario(
         name="rows_move_across_cursor",
         note="A live view: fifty customers slip behind the cursor, fifty come a second time.",
         script=Script(

@@ -133,6 +133,10 @@ class Registry:
         """Answer the newest number of the append-only sequence, as it stands now."""
         return self._answered(lambda: self._high_water_mark(collection, authorization))
 
+    def change_token(self, collection: CollectionName, *, authorization: str | None) -> Answer:
+        """Answer a token that every write moves and that never comes back."""
+        return self._answered(lambda: self._change_token(collection, authorization))
+
     def identity(self, *, authorization: str | None) -> Answer:
         """Answer who the token's principal is."""
         return self._answered(lambda: self._identity(authorization))
@@ -288,6 +292,10 @@ class Registry:
     def _high_water_mark(self, name: CollectionName, authorization: str | None) -> Answer:
         authenticate(authorization)
         return json_answer({"high_water_mark": self._collections[name].head.high_water_mark})
+
+    def _change_token(self, name: CollectionName, authorization: str | None) -> Answer:
+        authenticate(authorization)
+        return json_answer({"change_token": f"{name}@r{self._collections[name].head.number}"})
 
     def _identity(self, authorization: str | None) -> Answer:
         principal = authenticate(authorization)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.errors import ConfigurationError
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.secrets import SecretRef
@@ -30,6 +31,15 @@ class Auth:
     def scheme(self) -> str:
         """Return the name of the way, without any secret."""
         return "bearer" if self.bearer is not None else "api_key"
+
+    def principal_bytes(self, environ: Mapping[str, str]) -> bytes:
+        """Return what identifies the principal: the secret itself, where nothing steadier does.
+
+        Raises:
+            ConfigurationError: the secret is missing or empty.
+        """
+        carried = sorted(self.headers(environ).items())
+        return canonical_json([self.scheme, *([name, value] for name, value in carried)])
 
     def headers(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the headers that carry the secret; call it when sending and not before.

@@ -185,7 +185,9 @@ def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
         wrong("contract", "consistency", message="snapshot needs source.snapshot, the pin to send")
     if contract.consistency == "high_water_mark" and source.high_water_mark is None:
         wrong("contract", "consistency", message="high_water_mark needs source.high_water_mark")
-    if contract.consistency in ("change_token", "two_equal_walks"):
+    if contract.consistency == "change_token" and source.change_token_basis is None:
+        wrong("contract", "consistency", message="change_token needs source.change_token")
+    if contract.consistency == "two_equal_walks":
         wrong("contract", "consistency", message=f"{contract.consistency} is not built yet")
     if contract.mode == "sync":
         wrong("contract", "mode", message="sync is not built yet; expected full or bounded")

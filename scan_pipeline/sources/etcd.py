@@ -124,6 +124,7 @@ class Etcd(Source):
         prefix = facts.prefix.encode()
         self._first, self._end = (prefix, _plus_one_bit(prefix)) if prefix else (b"\0", b"\0")
         auth, environ = facts.auth, surroundings.environ
+        self._who = lambda: auth.principal_bytes(environ) if auth else None
         self._transport = Transport(
             facts.url,
             credentials=lambda: auth.headers(environ) if auth else {},
@@ -147,6 +148,10 @@ class Etcd(Source):
     def allow(self, limit: float | None, *, used: float) -> None:
         """Keep within what is left of `limits.seconds`; see `Source.allow`."""
         self._transport.allowance.grant(limit, used=used)
+
+    def principal(self) -> bytes | None:
+        """Return what the scan's credential says of who asks."""
+        return self._who()
 
     def opening(self) -> Opening:
         """Return nothing: the gateway has no way to ask who we are."""

@@ -23,7 +23,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from scan_pipeline.core.canonical import digest_of, leaf_hashes
+from scan_pipeline.core.canonical import canonical_json, digest_of, leaf_hashes
 from scan_pipeline.core.contract import source_json
 from scan_pipeline.core.errors import (
     ConfigurationError,
@@ -93,6 +93,15 @@ class McpTool(Source):
         One call is bounded by `operation.retries.timeout` as a whole, which the SDK keeps.
         """
         self._allowance.grant(limit, used=used)
+
+    def principal(self) -> bytes | None:
+        """Return what the server is given of who asks: our credential, or its variables."""
+        environ, server = self._surroundings.environ, self._facts.transport
+        if server.http is not None:
+            return server.http.auth and server.http.auth.principal_bytes(environ)
+        given = server.stdio.env if server.stdio else {}
+        told = {name: secret.resolve(environ) for name, secret in given.items()}
+        return canonical_json(told) if told else None
 
     def opening(self) -> Opening:
         """Return identity and high-water mark."""

@@ -18,6 +18,7 @@ from scan_pipeline.core.errors import ContractError, ProtocolError
 from scan_pipeline.core.page import Continuation, Next, Position
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
+from scan_pipeline.core.vocabulary import Basis
 from scan_pipeline.sources.http.addresses import origin_of, shown
 from scan_pipeline.sources.http.end_signals import EndSignal, end_of
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
@@ -41,12 +42,14 @@ class LinkFacts:
         relation: relation of the `Link` header that names the next page, where the body does not.
         ends_when: the declared end signals; those without `at` speak of the link.
         origins: origins that links may lead to beside the source's own. Credentials stay at home.
+        keeps_query: why a link is believed to ask what we asked although it does not repeat it.
     """
 
     at: FieldPath = ()
     relation: str | None = None
     ends_when: Annotated[tuple[EndSignal, ...], Field(min_length=1)]
     origins: tuple[str, ...] = ()
+    keeps_query: Basis | None = None
 
     def __post_init__(self) -> None:
         if bool(self.at) == (self.relation is not None):
@@ -71,6 +74,11 @@ class NextLinkSource(HttpFacts):
         if self.method != "GET":
             raise ContractError("a next link is followed by GET; expected no other method")
         self.check_reads(self.next.at, *(each.at for each in self.next.ends_when))
+
+    @property
+    def kept_query_basis(self) -> Basis | None:
+        """Return why a link is believed to keep what it does not repeat."""
+        return self.next.keeps_query
 
 
 class NextLink(HttpSource):
@@ -124,6 +132,18 @@ class NextLink(HttpSource):
             raise ProtocolError("continuation_invalid", f"{where} holds no link; expected a URL")
         return Next(token=resolved(link.strip(), base=self._asked(position)))
 
+    def unrepeated(self, continuation: Continuation) -> tuple[str, ...]:
+        """Return the parameters of ours that a link leaves out; it is followed all the same."""
+        if not isinstance(continuation, Next):
+            return ()
+        said = parse_qsl(continuation.token.partition("?")[2], keep_blank_values=True)
+        return tuple(sorted(self._ours().keys() - {name for name, _ in said}))
+
+    def _ours(self) -> dict[str, str]:
+        """Return the parameters that say what is asked for."""
+        ours = dict(parse_qsl(httpx2.URL(self._facts.url).query.decode(), keep_blank_values=True))
+        return ours | dict(self._facts.params)
+
     def _asked(self, position: Position) -> str:
         """Return the address that a page was asked for at; what it links to is relative to it."""
         if position.token is not None:
@@ -133,8 +153,7 @@ class NextLink(HttpSource):
 
     def _check(self, link: str, position: Position) -> None:
         """Hold a link's parameters against ours; our page size is the one that may change."""
-        ours = dict(parse_qsl(httpx2.URL(self._facts.url).query.decode(), keep_blank_values=True))
-        ours |= self._facts.params
+        ours = self._ours()
         held = {each.name: str(each.value) for each in self.request.held_still(position)}
         said = parse_qsl(link.partition("?")[2], keep_blank_values=True)
         for name, value in said:

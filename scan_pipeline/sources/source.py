@@ -61,6 +61,17 @@ class Source(ABC):
         """
         del limit, used
 
+    def principal(self) -> bytes | None:
+        """Return what tells one principal from another, None where no credential is sent.
+
+        It is resolved for this call, equal for as long as the principal is the same (a client's
+        name, not its token of the hour), and kept by nobody: only a keyed digest of it is stored.
+
+        Raises:
+            ConfigurationError: a secret is missing.
+        """
+        return None
+
     @abstractmethod
     def opening(self) -> Opening:
         """Return what the source says of itself before the first page.

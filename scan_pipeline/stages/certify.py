@@ -11,7 +11,7 @@ from scan_pipeline.core.contract import (
     accept_level,
     source_json,
 )
-from scan_pipeline.core.coverage import Judgement, WalkEvidence, accepted, judge
+from scan_pipeline.core.coverage import Judgement, accepted, judge
 from scan_pipeline.core.findings import FIRST_FINDINGS, Finding, findings_digest, most_telling
 from scan_pipeline.core.receipt import (
     MERKLE_DEFINITION,
@@ -35,6 +35,7 @@ from scan_pipeline.core.receipt import (
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, Basis
 from scan_pipeline.core.walk import pages_implied
+from scan_pipeline.core.walk_evidence import WalkEvidence
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.pinning import PinnedTable
 
@@ -195,6 +196,8 @@ def _basis(scan: Scan) -> Basis | None:
         return source.snapshot.basis
     if scan.contract.consistency == "high_water_mark" and source.high_water_mark is not None:
         return source.high_water_mark.basis
+    if scan.contract.consistency == "change_token":
+        return source.change_token_basis
     return None
 
 

@@ -24,6 +24,7 @@ from scan_pipeline.stages.evidence import check_chain
 from scan_pipeline.stages.recorder import Recorder
 from scan_pipeline.stages.stopped import CANCELLED, FINISHED, Stopped, limited, stopped_by, windowed
 from scan_pipeline.stages.stored_pages import StoredPages
+from scan_pipeline.stages.taken_up import CREDENTIAL, Asker, changed_since
 from scan_pipeline.store.events import Event, EventLog
 from scan_pipeline.store.generations import GenerationStore, committed
 
@@ -132,6 +133,7 @@ class Enumeration:
         self, log: EventLog, recorder: Recorder, past: list[Event], restart_of: str | None
     ) -> tuple[datetime, Opening, Stopped | None]:
         """Commit the open event before the first page is asked for, or take up an old one."""
+        asker = Asker(self._source, self._store)
         opening, failed = Opening(), None
         self._source.allow(self._scan.contract.limits.seconds, used=0.0)
         try:
@@ -140,8 +142,11 @@ class Enumeration:
             failed = self._stopped(error)
         if past:
             self._walk.findings += other_code(past[0].facts, self._source.adapter)
-            before = self._as_opened(past[0], None if failed else opening)
-            return past[0].received_at, before, failed
+            # A source that does not say who we are is no other principal.
+            failed = failed or changed_since(
+                past[0], opening, asker, consistency=self._scan.contract.consistency
+            )
+            return past[0].received_at, Opening(**past[0].facts["before"]), failed
         now = self._clock()
         facts = {
             "scan": self._scan.name,
@@ -152,23 +157,12 @@ class Enumeration:
             "digests": self._digests.__dict__,
             "adapter": self._source.adapter.__dict__,
             "unchecked": self._unchecked,
+            CREDENTIAL: asker.digest(),
             "before": _opening_facts(opening),
         }
         recorder.put(log.open(facts, at=now))
         recorder.flush()
         return now, opening, failed
-
-    def _as_opened(self, opened: Event, now: Opening | None) -> Opening:
-        """Return the opening of a walk that is taken up, noting another identity.
-
-        `now` is None where the source did not say who we are: that is no other identity.
-        """
-        before = Opening(**opened.facts["before"])
-        if now and (now.principal, now.tenant) != (before.principal, before.tenant):
-            self._walk.findings.append(
-                finding("principal_changed", expected=before.principal, found=now.principal)
-            )
-        return before
 
     def _follow(
         self,

@@ -7,9 +7,10 @@ from dataclasses import replace
 import polars as pl
 
 from scan_pipeline.core.contract import Scan
-from scan_pipeline.core.coverage import WalkEvidence
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.reconciliation import ExpectationResult, IdSequenceCheck
+from scan_pipeline.core.vocabulary import MAY_MOVE
+from scan_pipeline.core.walk_evidence import WalkEvidence
 from scan_pipeline.stages.exact_values import NotExactError, told_value
 from scan_pipeline.stages.manifest import read_manifest
 
@@ -162,8 +163,8 @@ class Expectations:
     ) -> Iterator[ExpectationResult]:
         expect = self._scan.contract.expect
         if self._scan.source.exact_total:
-            # A live count is of another moment wherever it moved: it decides nothing then.
-            moment = self._scan.contract.consistency != "live" or not self._total_moved
+            # Where rows may move, a count that did is of another moment: it decides nothing then.
+            moment = self._scan.contract.consistency not in MAY_MOVE or not self._total_moved
             yield self._count("source_count", self._walk.total if moment else None)
         if expect.count is not None:
             yield self._count("count", expect.count)

@@ -9,11 +9,11 @@ from typing import Final
 import pyarrow as pa
 
 from scan_pipeline.core.contract import ContractDigests, Scan, contract_digests, scope_digest
-from scan_pipeline.core.coverage import WalkEvidence
 from scan_pipeline.core.errors import ScanPipelineError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.receipt import parse_statement, statement_bytes
 from scan_pipeline.core.reconciliation import Reconciliation
+from scan_pipeline.core.walk_evidence import WalkEvidence
 from scan_pipeline.stages.certify import all_findings, make_receipt
 from scan_pipeline.stages.connector_checks import unchecked
 from scan_pipeline.stages.contract_check import check_contract

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from scan_pipeline.core.canonical import CanonicalFormError, canonical_form
 from scan_pipeline.core.contract import Scan
-from scan_pipeline.core.coverage import WalkEvidence
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.merkle import PartitionRoot, TreeAccumulator, collection_root
 from scan_pipeline.core.reconciliation import PartitionSummary, Reconciliation
 from scan_pipeline.core.value import record
+from scan_pipeline.core.walk_evidence import WalkEvidence
 from scan_pipeline.stages.expectations import Expectations
 
 ROW_BYTES: Final = 260

@@ -15,6 +15,7 @@ from scan_pipeline.stages.naming import free_attempt, free_generation
 from scan_pipeline.stages.pipeline import Pipeline, never_cancelled
 from scan_pipeline.stages.publish import publish, published_generation
 from scan_pipeline.stages.restage import finish_restage, is_restage
+from scan_pipeline.stages.stopped import BEGUN_AGAIN
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event, EventLog, to_batch
 from scan_pipeline.store.generations import committed
@@ -97,7 +98,7 @@ def run_scan(
         )
         stored = finish(pipeline)
         receipt = stored.receipt
-        expired = receipt.stop_reason in ("snapshot_expired", "continuation_consumed")
+        expired = receipt.stop_reason in BEGUN_AGAIN
         if not expired or len(earlier) >= scan.operation.restarts:
             return Night(
                 stored=stored, earlier=tuple(earlier), closed=settled.closed, left=settled.left

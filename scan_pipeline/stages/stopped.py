@@ -35,6 +35,14 @@ CANCELLED: Final = Stopped(
     traversal="cancelled", stop_reason="cancelled", findings=(finding("cancelled"),)
 )
 
+BEGUN_AGAIN: Final[tuple[StopReason, ...]] = (
+    "snapshot_expired",
+    "continuation_consumed",
+    "change_token_moved",
+    "principal_changed",
+)
+"""What makes a walk one that cannot go on, so that a new beginning may go through."""
+
 _INTERRUPTED: Final[tuple[tuple[type[ScanPipelineError], StopReason], ...]] = (
     (SnapshotExpiredError, "snapshot_expired"),
     (ContinuationConsumedError, "continuation_consumed"),

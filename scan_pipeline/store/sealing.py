@@ -19,12 +19,15 @@ With random nonces one key may seal 2^32 cells (NIST SP 800-38D, November 2007, 
 billion pages; rotation adds a key long before.
 """
 
+import hmac
 import os
 from typing import Final
 
 import zstandard
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from scan_pipeline.core.errors import ConfigurationError, NarrowError, TamperedError
 from scan_pipeline.store.keys import DataKey, RandomBytes
@@ -60,6 +63,7 @@ class Sealer:
             bytes.fromhex(key.key_id): AESGCM(key.key) for key in (data_key, *data_key.older)
         }
         self._sealing = AESGCM(data_key.key)
+        self._naming = [_naming_key(key.key) for key in (data_key, *data_key.older)]
         self._random = random
         self._max_plain_bytes = max_plain_bytes
         self._compressor = zstandard.ZstdCompressor(compression_params=_FAST)
@@ -91,6 +95,15 @@ class Sealer:
         nonce = self._random(NONCE_BYTES)
         sealed = self._sealing.encrypt(nonce, content, self._header + context)
         return b"%b%b%b" % (self._header, nonce, sealed)
+
+    def names(self, plain: bytes, *, context: bytes) -> tuple[str, ...]:
+        """Name bytes without telling them, under each key on the ring, the newest first.
+
+        HMAC-SHA256 under a subkey (HKDF, RFC 5869), in hex: whoever lacks the key can neither
+        confirm a guess nor compare across contexts.
+        """
+        named = b"%b\x00%b" % (context, plain)
+        return tuple(hmac.digest(key, named, "sha256").hex() for key in self._naming)
 
     def open(self, sealed: bytes, *, context: bytes) -> bytes:
         """Open one cell.
@@ -133,6 +146,11 @@ class Sealer:
         if len(kept) != length:
             raise _tampered(where, f"{len(kept)} bytes for {length}")
         return kept
+
+
+def _naming_key(key: bytes) -> bytes:
+    hkdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"scan-pipeline/names/v1")
+    return hkdf.derive(key)
 
 
 def _tampered(where: str, found: str) -> TamperedError:

@@ -9,8 +9,6 @@ import pytest
 from scan_pipeline.core.coverage import (
     RANK,
     SCOPE_RANK,
-    PinEvidence,
-    WalkEvidence,
     accepted,
     judge,
     satisfies,
@@ -24,6 +22,7 @@ from scan_pipeline.core.vocabulary import (
     WHOLE_COLLECTION,
     StopReason,
 )
+from scan_pipeline.core.walk_evidence import PinEvidence, WalkEvidence
 
 SELF = Opening(principal="auditor", tenant="acme")
 MET = ExpectationResult(name="source_count", expected=3, observed=3, result="met", denominator=True)

@@ -102,20 +102,22 @@ def test_a_source_that_is_down_when_a_walk_is_taken_up_is_no_other_principal(
     assert receipt.pages_observed == 3
 
 
-def test_another_principal_at_resumption_fails(bench: Bench) -> None:
+def test_another_principal_at_resumption_fails_and_begins_anew(bench: Bench) -> None:
     from scan_pipeline.simulator.principals import ANALYST_TOKEN
 
     registry, scan = bench.registry(size=SMALL), bench.scan(ONE_BY_ONE)
     workspace = bench.workspace(registry)
-    break_off(scan, workspace, after=3)
+    begun = break_off(scan, workspace, after=3)
 
     other = bench.workspace(
         registry, project=workspace.project, environ={"REGISTRY_TOKEN": ANALYST_TOKEN}
     )
-    receipt = run_scan(scan, workspace=other).stored.receipt
+    night = run_scan(scan, workspace=other)
 
-    assert receipt.coverage_status == "failed"
-    assert "principal_changed" in {f.code for f in receipt.findings.first}
+    (ended,) = (each.receipt for each in night.earlier)
+    assert (ended.scan_generation, ended.coverage_status) == (begun, "failed")
+    assert "principal_changed" in {f.code for f in ended.findings.first}
+    assert night.stored.receipt.identity.before.principal == "analyst@acme.example"
 
 
 def test_a_page_that_reads_differently_at_resumption_fails(bench: Bench) -> None:

@@ -9,6 +9,7 @@ import httpx2
 from pydantic import JsonValue
 
 from scan_pipeline.core.contract import (
+    ChangeTokenFacts,
     CountFacts,
     FieldPath,
     HighWaterMarkFacts,
@@ -17,7 +18,7 @@ from scan_pipeline.core.contract import (
 )
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
-from scan_pipeline.core.vocabulary import LeafEncoding
+from scan_pipeline.core.vocabulary import Basis, LeafEncoding
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.envelope import check_records_at
 from scan_pipeline.sources.http.record_formats import RecordFormat
@@ -45,6 +46,28 @@ class HttpCountFacts(CountFacts):
     def __post_init__(self) -> None:
         if bool(self.at) == (self.header is not None):
             raise ContractError("a count needs exactly one of: at, header")
+
+
+@record
+class HttpChangeTokenFacts(ChangeTokenFacts):
+    """A change token at a side address: in its body under `at`, or in a header of its answer.
+
+    RFC 9110, sections 8.8.1 and 8.8.2.2 (excerpts read 2026-11-30): a weak validator need not move
+    with every change, and a date of last modification is weak unless much else is known.
+    """
+
+    url: str
+    at: FieldPath = ()
+    header: str | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.at) == (self.header is not None):
+            raise ContractError("a change token needs exactly one of: at, header")
+        if self.header is not None and self.header.lower() == "last-modified":
+            raise ContractError(
+                "a date of last modification does not move with every write; expected a token that "
+                "is documented to"
+            )
 
 
 @record
@@ -117,6 +140,7 @@ class HttpFacts(SourceFacts):
             mapping of protocol buffers has it; otherwise it is no page.
         record_field: for records that are bare texts or numbers, the field they are kept as.
         page_size: how many to ask for.
+        change_token: where it tells its state, to be equal before and after the walk.
         identity: where the source says who we are.
         partition_counts: where it counts by partition.
         nested: lists inside records that may be cut.
@@ -142,6 +166,7 @@ class HttpFacts(SourceFacts):
     count: HttpCountFacts | None = None
     high_water_mark: HighWaterMarkFacts | None = None
     page_size: PageSize | None = None
+    change_token: HttpChangeTokenFacts | None = None
     identity: IdentityFacts | None = None
     partition_counts: PartitionCountsFacts | None = None
     nested: tuple[NestedFacts, ...] = ()
@@ -158,6 +183,11 @@ class HttpFacts(SourceFacts):
     def leaf_encoding(self) -> LeafEncoding:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Return what a leaf hashes; rows of CSV have no bytes of their own."""
         return "canonical-json/v1" if self.records_format == "csv" else "raw/v1"
+
+    @property
+    def change_token_basis(self) -> Basis | None:
+        """Return why the change token is believed to cover all writes."""
+        return None if self.change_token is None else self.change_token.basis
 
     def check_reads(self, *paths: FieldPath | None) -> None:
         """Refuse facts about fields of the answer that it cannot show.

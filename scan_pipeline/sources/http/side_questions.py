@@ -1,15 +1,18 @@
-"""What is asked beside the pages: who we are, the bound, and counts by partition."""
+"""What is asked beside the pages: who we are, the bound, the change token, counts by partition."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
 from scan_pipeline.sources.http.facts import HttpFacts
 from scan_pipeline.sources.http.request import Added
+from scan_pipeline.sources.http.responses import Answer
 from scan_pipeline.sources.http.transport import Call, Transport, read_json
+
+T = TypeVar("T")
 
 
 class SideQuestions:
@@ -44,6 +47,16 @@ class SideQuestions:
         bound = self._facts.high_water_mark
         return None if bound is None else bound_in(self._get(bound.url), bound.at, where=bound.url)
 
+    def change_token(self) -> str | None:
+        """Return the source's token of its state, None where none is declared."""
+        facts = self._facts.change_token
+        if facts is None:
+            return None
+        if facts.header is None:
+            return bound_in(self._get(facts.url), facts.at, where=facts.url)
+        headers = self._send(facts.url, read=lambda answer: answer.headers)
+        return strong_token(headers.get(facts.header), header=facts.header, where=facts.url)
+
     def partition_counts(self, held_still: Iterable[Added]) -> dict[str, int] | None:
         """Return the source's counts by partition, under the same pin and bound."""
         facts = self._facts.partition_counts
@@ -54,12 +67,17 @@ class SideQuestions:
         return counts_in(around, at=facts.at, value=facts.value, count=facts.count)
 
     def _get(self, url: str, params: Mapping[str, str] | None = None) -> Any:
+        return self._send(url, read=read_json, params=params)
+
+    def _send(
+        self, url: str, *, read: Callable[[Answer], T], params: Mapping[str, str] | None = None
+    ) -> T:
         call = Call(
             url=url,
             params=tuple((params or {}).items()),
             headers=tuple(self._facts.headers.items()),
         )
-        return self._transport.send(call, read=read_json, refused=_untold).value
+        return self._transport.send(call, read=read, refused=_untold).value
 
 
 MAX_NAME = 256
@@ -105,6 +123,27 @@ def bound_in(around: Any, at: FieldPath, *, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise ProtocolError("reported_invalid", f"no value at {'.'.join(at)} of {where}")
     return str(value)
+
+
+def strong_token(value: str | None, *, header: str, where: str) -> str:
+    """Read a change token from a header.
+
+    RFC 9110, section 8.8.1 (excerpt read 2026-11-30): a validator marked `W/` need not move with
+    every change of what it stands for.
+
+    Raises:
+        ProtocolError: `reported_invalid`, there is none, or it is marked weak.
+    """
+    token = "" if value is None else value.strip()
+    if not token:
+        raise ProtocolError("reported_invalid", f"no header {header} in the answer of {where}")
+    if token.startswith("W/"):
+        raise ProtocolError(
+            "reported_invalid",
+            f"the header {header} of {where} holds a weak validator, which need not move with "
+            "every write; expected a strong one",
+        )
+    return token
 
 
 def counts_in(

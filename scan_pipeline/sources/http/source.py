@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -58,7 +59,7 @@ class HttpSource(Source):
         self, facts: HttpFacts, surroundings: Surroundings, *, origins: tuple[str, ...] = ()
     ) -> None:
         auth, environ = facts.auth, surroundings.environ
-        self._http = facts
+        self._http, self._environ = facts, environ
         self.request = FrozenRequest(facts)
         self._transport = Transport(
             facts.url,
@@ -84,6 +85,11 @@ class HttpSource(Source):
             ProtocolError: the answer says neither that something follows nor that nothing does.
         """
 
+    def unrepeated(self, continuation: Continuation) -> tuple[str, ...]:
+        """Return the parameters of ours that a continuation, an address, does not repeat."""
+        del continuation
+        return ()
+
     @property
     def waited(self) -> float:
         """Return the seconds spent in waits that the source itself asked for."""
@@ -93,18 +99,30 @@ class HttpSource(Source):
         """Keep within what is left of `limits.seconds`; see `Source.allow`."""
         self._transport.allowance.grant(limit, used=used)
 
+    def principal(self) -> bytes | None:
+        """Return what the scan's credential says of who asks."""
+        auth = self._http.auth
+        return None if auth is None else auth.principal_bytes(self._environ)
+
     def opening(self) -> Opening:
-        """Return identity and high-water mark."""
+        """Return the change token, and what else is to be known before the first page."""
+        token = self._aside.change_token()  # first: what is asked after it lies within
         principal, tenant = self._aside.identity()
         return Opening(
-            principal=principal, tenant=tenant, high_water_mark=self._aside.high_water_mark()
+            principal=principal,
+            tenant=tenant,
+            high_water_mark=self._aside.high_water_mark(),
+            change_token=token,
         )
 
     def closing(self, position: Position) -> Opening:
-        """Return identity, and the source's counts by partition under the same pin."""
+        """Return identity, counts by partition under the same pin, and the change token."""
         principal, tenant = self._aside.identity()
         counts = self._aside.partition_counts(self.request.held_still(position))
-        return Opening(principal=principal, tenant=tenant, partition_counts=counts)
+        token = self._aside.change_token()  # last: what was asked before it lies within
+        return Opening(
+            principal=principal, tenant=tenant, partition_counts=counts, change_token=token
+        )
 
     def fetch(self, position: Position, *, refused: RefusedCallback) -> Page:
         """Return one page; see `Source.fetch`."""
@@ -177,14 +195,16 @@ class HttpSource(Source):
 
     def _page(self, position: Position, sent: Sent[Received]) -> Page:
         received = sent.value
+        continuation = self.follows(received, position)
+        told = reported(received.around, received.answer.headers, self._http)
         return Page(
             position=position,
             fingerprint=self.request.fingerprint(position),
-            continuation=self.follows(received, position),
+            continuation=continuation,
             body=received.answer.body,
             records=len(received.records),
             leaf_hashes=leaf_hashes(received.records),
-            reported=reported(received.around, received.answer.headers, self._http),
+            reported=replace(told, unrepeated=self.unrepeated(continuation)),
             attempts=sent.attempts,
             requested_at=sent.requested_at,
             received_at=sent.received_at,
