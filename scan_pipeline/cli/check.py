@@ -1,4 +1,4 @@
-"""`check`: a scan file, offline, every problem with its line."""
+"""`check`: a scan file, offline, every problem with its line; with `--connect`, on its source."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,6 +7,7 @@ import click
 
 from scan_pipeline.cli.exit_codes import ExitCode
 from scan_pipeline.cli.output import answer, json_option, print_json
+from scan_pipeline.cli.settings import Settings
 
 if TYPE_CHECKING:
     from scan_pipeline.sources.yaml_facts import FileProblem
@@ -14,10 +15,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--connect", is_flag=True, help="Then ask the source for two pages; nothing of them is kept."
+)
 @json_option
-def check(*, file: Path, as_json: bool) -> ExitCode:
-    """Check a scan FILE without asking its source: facts, contradictions, record schema."""
+@click.pass_obj
+def check(settings: Settings, *, file: Path, connect: bool, as_json: bool) -> ExitCode:
+    """Check a scan FILE: facts, contradictions, record schema; without asking its source."""
     problems = problems_of(file)
+    if connect and not problems:
+        from scan_pipeline.cli.connect import check_source
+
+        return check_source(settings, file, as_json=as_json)
     if as_json:
         told = [{"line": p.line, "field": p.field, "message": p.message} for p in problems]
         print_json({"file": str(file), "problems": told})

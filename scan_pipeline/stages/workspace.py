@@ -57,18 +57,13 @@ class Workspace:
 
     def source(self, scan: Scan, *, sleep: Callable[[float], None] | None = None) -> Source:
         """Open a scan's source; nothing is sent yet."""
-        url = str(getattr(scan.source, "url", ""))
-        environ, inner = open_world(
-            url, environ=self.environ, inner=self._inner, clock=self.clock, sleep=self.sleep
-        )
-        surroundings = Surroundings(
-            environ=environ,
-            inner=inner,
+        return open_in_world(
+            scan,
+            environ=self.environ,
+            inner=self._inner,
             clock=self.clock,
             sleep=sleep or self.sleep,
-            retries=scan.operation.retries,
         )
-        return open_source(scan, surroundings)
 
     def store(
         self,
@@ -136,6 +131,23 @@ def open_world(
 
     environ = {SAMPLE_TOKEN: AUDITOR_TOKEN, **environ}
     return environ, inner or SimulatorTransport(Registry(clock=clock), sleep=sleep)
+
+
+def open_in_world(
+    scan: Scan,
+    *,
+    environ: Mapping[str, str],
+    inner: httpx2.BaseTransport | None = None,
+    clock: Callable[[], datetime] = utc_now,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Source:
+    """Open a scan's source without any lake; nothing is sent yet. Arguments as `open_world`."""
+    url = str(getattr(scan.source, "url", ""))
+    environ, inner = open_world(url, environ=environ, inner=inner, clock=clock, sleep=sleep)
+    surroundings = Surroundings(
+        environ=environ, inner=inner, clock=clock, sleep=sleep, retries=scan.operation.retries
+    )
+    return open_source(scan, surroundings)
 
 
 def open_workspace(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scan_pipeline.stages.scan_lookup import shipped_scan
-from scan_pipeline_tests.cli.conftest import CommandLine
+from scan_pipeline_tests.cli.conftest import CommandLine, registry
 
 NOWHERE = "http://192.0.2.1:9"  # TEST-NET-1 (RFC 5737): asked, it would not answer
 
@@ -79,3 +79,57 @@ def test_name_of_ours_is_a_problem_with_its_line(scan_pipeline: CommandLine) -> 
     (problem,) = answer["problems"]
     text = Path(file).read_text(encoding="utf-8").splitlines()
     assert text[problem["line"] - 1].strip() == "partition_by: _page"
+
+
+def test_source_that_is_as_declared_is_zero_and_recorded(scan_pipeline: CommandLine) -> None:
+    with registry() as url:
+        answer = scan_pipeline.json("check", scan_pipeline.scan_file(url), "--connect")
+
+    connection = answer["connection"]
+    assert connection["passed"]
+    assert connection["pages"] == 2
+    assert connection["recorded"]
+    assert list((scan_pipeline.lake / "receipts" / "shop" / "checks").iterdir())
+    assert not (scan_pipeline.lake / "evidence").exists()
+    assert not (scan_pipeline.lake / "staging").exists()
+
+
+def test_source_that_is_not_as_declared_is_one_and_not_recorded(scan_pipeline: CommandLine) -> None:
+    def spoil(facts: dict[str, Any]) -> None:
+        facts["source"]["next"]["send_as"] = "after"
+
+    with registry() as url:
+        result = scan_pipeline("check", scan_pipeline.scan_file(url, change=spoil), "--connect")
+
+    assert result.exit_code == 1, result.output
+    assert "NOT AS DECLARED: second page" in result.stdout
+    assert not (scan_pipeline.lake / "receipts").exists()
+
+
+def test_file_with_a_problem_is_two_and_its_source_is_not_asked(scan_pipeline: CommandLine) -> None:
+    def spoil(facts: dict[str, Any]) -> None:
+        facts["contract"]["key"] = []
+
+    file = scan_pipeline.scan_file(NOWHERE, change=spoil)
+
+    assert scan_pipeline("check", file, "--connect").exit_code == 2
+
+
+def test_source_that_cannot_be_reached_is_three(scan_pipeline: CommandLine) -> None:
+    def once(facts: dict[str, Any]) -> None:
+        facts["operation"] = {"retries": {"attempts": 1}}
+
+    with registry() as url:
+        file = scan_pipeline.scan_file(url, change=once)
+
+    assert scan_pipeline("check", file, "--connect").exit_code == 3
+
+
+def test_credentials_that_are_refused_are_told_as_an_answer(scan_pipeline: CommandLine) -> None:
+    with registry() as url:
+        file = scan_pipeline.scan_file(url)
+        result = scan_pipeline("check", file, "--connect", env={"REGISTRY_TOKEN": "nobodys"})
+
+    assert result.exit_code == 1
+    assert "NOT AS DECLARED: access" in result.stdout
+    assert "nobodys" not in result.output

@@ -17,6 +17,7 @@ from scan_pipeline.core.walk import Walk
 from scan_pipeline.sources.catalogue import open_source
 from scan_pipeline.sources.scan_file import read_scan_file
 from scan_pipeline.sources.surroundings import Surroundings
+from scan_pipeline.stages.connection import check_connection
 from scan_pipeline.stages.drafting.draft import draft
 from scan_pipeline.stages.drafting.question import question
 from scan_pipeline.stages.drafting.writing import scan_file
@@ -380,3 +381,15 @@ def test_whatever_comes_back_is_drafted_or_refused_and_says_the_same_as_text(bod
     except ScanPipelineError:
         return
     assert yaml.safe_load(scan_file(found)) == found.attributes
+
+
+@pytest.mark.parametrize("name", sorted(RECOGNISED))
+def test_what_is_drafted_is_as_declared_when_its_source_is_asked(name, tmp_path):
+    style, url, _ = RECOGNISED[name]
+    found, api = drafted(style, url=url)
+    scan = parsed(found, tmp_path)
+
+    asked = check_connection(scan, source=open_source(scan, surroundings(api)))
+
+    assert [each for each in asked.lines if each.result == "failed"] == []
+    assert asked.passed
