@@ -238,6 +238,11 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "a list inside a record stops at the source's cap, or says that more of it follows",
             "walk that list as a collection of its own",
         ),
+        "other_results": _kind(
+            "warning",
+            "results of another kind came beside the records, and are not walked",
+            "walk them in a scan of their own, and name them in leaves_out",
+        ),
         "beyond_high_water_mark": _kind(
             "error", "a record lies above the bound that was sent", _ASK_SOURCE
         ),

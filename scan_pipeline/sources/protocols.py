@@ -25,6 +25,7 @@ class Protocol:
 
 
 MODULES: Final[Mapping[str, str]] = {
+    "aws": "scan_pipeline.sources.aws",
     "etcd": "scan_pipeline.sources.etcd",
     "last_key": "scan_pipeline.sources.last_key",
     "mcp_tool": "scan_pipeline.sources.mcp_tool",

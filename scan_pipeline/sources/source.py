@@ -30,6 +30,21 @@ class Noticed:
     found: str
 
 
+@record
+class Beside:
+    """What a source's facts let us see in a page beside its records.
+
+    Attributes:
+        code: the finding's code.
+        expected: what should have been.
+        found: what was.
+    """
+
+    code: str
+    expected: str
+    found: str
+
+
 class Source(ABC):
     """One open connection to one collection; knows how to advance and how it ends.
 
@@ -110,6 +125,11 @@ class Source(ABC):
     def noticed(self, records: Sequence[bytes]) -> Iterator[Noticed]:
         """Yield what the source's facts let us see inside records, e.g. a list that was cut."""
         del records
+        return iter(())
+
+    def beside(self, body: bytes) -> Iterator[Beside]:
+        """Yield what the source's facts let us see in an admitted body beside its records."""
+        del body
         return iter(())
 
     @abstractmethod

@@ -7,7 +7,7 @@ from hashlib import sha256
 from scan_pipeline.core.canonical import leaf_hashes
 from scan_pipeline.core.errors import ProtocolError, TamperedError
 from scan_pipeline.core.value import record
-from scan_pipeline.sources.source import Noticed, Source
+from scan_pipeline.sources.source import Beside, Noticed, Source
 
 
 @record
@@ -21,6 +21,7 @@ class AdmittedPage:
         lines: the records, joined by line breaks.
         leaves: their leaf hashes, joined.
         noticed: what the source's facts let us see inside them.
+        beside: what they let us see beside them.
     """
 
     page: int
@@ -29,6 +30,7 @@ class AdmittedPage:
     lines: bytes
     leaves: bytes
     noticed: tuple[Noticed, ...]
+    beside: tuple[Beside, ...]
 
 
 def open_page(
@@ -59,6 +61,7 @@ def open_page(
         lines=b"\n".join(records),
         leaves=leaves,
         noticed=tuple(source.noticed(records)),
+        beside=tuple(source.beside(body)),
     )
 
 

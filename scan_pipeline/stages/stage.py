@@ -185,6 +185,7 @@ class Staging:
         self, pages: list[AdmittedPage], parser: RecordParser, layout: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         group = PageGroup(pages, source=self._source)
+        self._findings += self._beside(pages)
         rows = group.rows
         if not rows:
             return
@@ -210,6 +211,14 @@ class Staging:
         self._records += rows
         self._nonconforming += sum(1 for row in refused if keys[row].is_valid)
         yield from pa.table([columns[name] for name in layout.names], schema=layout).to_batches()
+
+    def _beside(self, pages: list[AdmittedPage]) -> list[Finding]:
+        """Return what the source's facts let us see in pages beside their records."""
+        return [
+            finding(each.code, page=page.page, expected=each.expected, found=each.found)
+            for page in pages
+            for each in page.beside
+        ]
 
     def _inside(self, group: PageGroup, keys: pa.Array, places: Places) -> list[Finding]:
         """Return what the source's facts let us see inside the records."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from scan_pipeline_tests.cases.replay import Case, Expected, Replay, scan_file
@@ -124,7 +125,79 @@ def _slack(case: Case) -> list[Replay]:
     return [_replay(case, source, continuation=["cursor"])]
 
 
+def _aws(case: Case) -> list[Replay]:
+    """Tell a case as an operation of AWS whose answers have its shape."""
+    scenario = case["scenario"]
+    if "partitions" in scenario["config"]:
+        return _aws_accounts(case)
+    source = {**_AWS, "service": "ssm", "operation": "describe_parameters"}
+    steps = [_aws_step(each, "Parameters", "Name") for each in scenario["responses"]]
+    retold = {**case, "scenario": {**scenario, "responses": steps}}
+    (replay,) = [_replay(retold, source, continuation=["NextToken"])]
+    return [_keyed(replay, "Name")]
+
+
+def _aws_accounts(case: Case) -> list[Replay]:
+    """Return one scan an account; each answer names the account it is of."""
+    found: list[Replay] = []
+    for step in case["scenario"]["responses"]:
+        account = step["request"]["account"]
+        whole = case["expected"]["partitions"][account] == "complete"
+        retold = _aws_step(step, "Tags", "Key")
+        retold["request"] = {"ResourceARN": _gateway(account)}
+        retold["body"]["ResourceARN"] = _gateway(retold["body"].pop("Account"))
+        source = {
+            **_AWS,
+            "service": "storagegateway",
+            "operation": "list_tags_for_resource",
+            "params": retold["request"],
+            "shows": retold["request"],
+        }
+        replay = Replay(
+            name=f"{case['id']}-{account}",
+            attributes=scan_file(f"{case['id']}_{account}", source),
+            script=InOrder([retold], continuation=["Marker"]),
+            expected=Expected(
+                kind="complete" if whole else case["expected"]["error_kind"],
+                ids=tuple(case["expected"]["ids"]) if whole else (),
+            ),
+            environ=_AWS_ENVIRON,
+        )
+        found.append(_keyed(replay, "Key"))
+    return found
+
+
+_AWS: Mapping[str, Any] = {
+    "protocol": "aws",
+    "region": "us-east-1",
+    "identity": None,
+    "auth": {
+        "keys": {"access_key_id": {"env": "KEY_ID"}, "secret_access_key": {"env": "SECRET"}},
+    },
+}
+_AWS_ENVIRON = {"KEY_ID": "AKIATEST", "SECRET": "s"}
+
+
+def _gateway(account: str) -> str:
+    return f"arn:aws:storagegateway:us-east-1:{account:0>12}:gateway/sgw-12A3456B"
+
+
+def _aws_step(step: Mapping[str, Any], records: str, key: str) -> dict[str, Any]:
+    body = dict(step["body"])
+    body[records] = [{key: each["id"]} for each in body.pop("Rows")]
+    return {**step, "body": body}
+
+
+def _keyed(replay: Replay, key: str) -> Replay:
+    """Return an AWS replay with the key its operation has, and nothing that is HTTP's own."""
+    contract = {**replay.attributes["contract"], "key": [key]}
+    return replace(
+        replay, attributes={**replay.attributes, "contract": contract}, environ=_AWS_ENVIRON
+    )
+
+
 FIELD_STYLES: Mapping[str, Builder] = {
+    "aws": _aws,
     "cursor": _cursor,
     "graph": _graph,
     "keyset": _keyset,

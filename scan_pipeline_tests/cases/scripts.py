@@ -70,11 +70,18 @@ class InOrder(Script):
         auth = expected.pop("auth", None)
         if auth is not None and request.headers.get("authorization") != f"Bearer {auth}":
             return None
-        sent = dict(request.url.params)
+        sent = sent_in(request)
         wanted = {name: str(value) for name, value in expected.items()}
         missing = {name for name, value in wanted.items() if sent.get(name) != value}
         added = {name for name in self._continuation if name in sent and name not in wanted}
         return None if missing or added else self._steps.pop(0)
+
+
+def sent_in(request: httpx2.Request) -> dict[str, str]:
+    """Return what a request asks for: in its address, or in the body where AWS has it."""
+    if "x-amz-target" not in request.headers:
+        return dict(request.url.params)
+    return {name: str(value) for name, value in json.loads(request.content).items()}
 
 
 class BySelector(Script):

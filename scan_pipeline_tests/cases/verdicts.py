@@ -74,6 +74,7 @@ VERDICTS: Mapping[str, Verdict] = {
     "foreign_next_link": _failed("destination_refused"),
     "cross_origin_link": _failed("destination_refused"),
     # conflicted
+    "scope_mismatch": _failed("request_changed"),
     "count_mismatch": _failed("end_signals_disagree"),
     "short_of_total": _disproved("count_missed"),
     "sort_not_total": _disproved("duplicate_delivery", "conflicting_versions"),

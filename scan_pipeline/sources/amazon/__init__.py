@@ -1,0 +1,1 @@
+"""What the `aws` protocol rests on: facts, paginator models, values, errors and the client."""
