@@ -28,6 +28,7 @@ from scan_pipeline.sources.amazon.facts import AwsSource
 from scan_pipeline.sources.amazon.operation import Operation, checked
 from scan_pipeline.sources.amazon.pages import Reading
 from scan_pipeline.sources.amazon.refusals import understand
+from scan_pipeline.sources.http.allowance import Allowance
 from scan_pipeline.sources.http.resending import Resending
 from scan_pipeline.sources.http.transport import Refused
 from scan_pipeline.sources.protocols import Protocol
@@ -46,7 +47,10 @@ class Aws(Source):
     def __init__(self, facts: AwsSource, surroundings: Surroundings) -> None:
         self._facts, self._surroundings = facts, surroundings
         self.adapter = AdapterRevision(name="aws", revision=REVISION)
-        self._resending = Resending(surroundings.retries, sleep=surroundings.sleep)
+        self._allowance = Allowance(clock=surroundings.clock)
+        self._resending = Resending(
+            surroundings.retries, sleep=surroundings.sleep, allowance=self._allowance
+        )
         self._clients: dict[str, AwsClient] = {}
         self._checked: Operation | None = None
         self._last: tuple[bytes, tuple[Any, Reading]] | None = None
@@ -59,7 +63,21 @@ class Aws(Source):
     @property
     def waited(self) -> float:
         """Return the seconds spent in waits that the source itself asked for."""
-        return self._resending.waited
+        return self._allowance.waited
+
+    def allow(self, limit: float | None, *, used: float) -> None:
+        """Keep within what is left of `limits.seconds`; see `Source.allow`.
+
+        A call that was sent is bounded by `operation.retries.timeout`, between two of its bytes.
+        """
+        self._allowance.grant(limit, used=used)
+
+    def principal(self) -> bytes | None:
+        """Return what tells one way of signing from another; STS tells the rest."""
+        auth = self._facts.auth
+        if auth is None:
+            return None
+        return auth.principal_bytes(self._surroundings.environ)
 
     def opening(self) -> Opening:
         """Hold the scan file against the operation's model, and return who STS says we are.
@@ -166,6 +184,7 @@ class Aws(Source):
         from scan_pipeline.sources.amazon.client import AwsRefusedError  # noqa: PLC0415  # heavy
 
         clock = self._surroundings.clock
+        self._allowance.check()
         try:
             return client.call(operation, params)
         except AwsRefusedError as error:

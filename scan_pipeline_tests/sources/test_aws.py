@@ -19,6 +19,7 @@ from scan_pipeline.core.errors import (
     SnapshotExpiredError,
     SourceUnavailableError,
     SourceWindowError,
+    TimeLimitError,
 )
 from scan_pipeline.core.page import End, Next, Opening
 from scan_pipeline.sources.aws import without_session
@@ -553,6 +554,50 @@ def test_endpoint_is_the_scan_files_whatever_the_surroundings_say(
     assert "/eu-west-1/s3/" in plain.last.headers["authorization"]
     assert store.last.url.host.endswith("store.test")
     assert (store.last.url.scheme, store.last.url.port) == ("http", 9000)
+
+
+def test_another_status_of_success_is_no_page() -> None:
+    with pytest.raises(ProtocolError) as failed:
+        asking(ITEMS, told({"Items": []}, status=202)).fetch()
+
+    assert failed.value.code == "request_rejected"
+
+
+def test_wait_that_outlasts_the_walk_is_not_begun() -> None:
+    here = asking(ITEMS, refused("SlowDown", headers={"retry-after": "61"}))
+    here.source.allow(60.0, used=0.0)
+
+    with pytest.raises(TimeLimitError):
+        here.fetch()
+
+    assert here.slept == []
+
+
+@pytest.mark.parametrize(
+    ("auth", "environ", "same"),
+    [
+        (KEYS, {**ENVIRON, "SCAN_SECRET": "rotated"}, True),
+        (KEYS, {**ENVIRON, "SCAN_KEY_ID": "AKIAOTHER"}, False),
+        ({"profile": "other"}, ENVIRON, False),
+        ({**KEYS, "role": {"arn": "arn:aws:iam::111122223333:role/R"}}, ENVIRON, False),
+    ],
+)
+def test_one_walk_is_of_one_credential(auth: Any, environ: Any, same: bool) -> None:
+    one = asking(ITEMS, told({}))
+    other = Asking({**ITEMS, "auth": auth}, in_turn(told({})), environ=environ)
+
+    assert (one.source.principal() == other.source.principal()) == same
+
+
+def test_keys_of_a_session_may_be_renewed() -> None:
+    keys = {"keys": {**KEYS["keys"], "session_token": {"env": "SCAN_TOKEN"}}}
+    hours = [{**ENVIRON, "SCAN_TOKEN": f"t{n}", "SCAN_KEY_ID": f"ASIA{n}"} for n in range(2)]
+
+    one, other = (
+        Asking({**ITEMS, "auth": keys}, in_turn(told({})), environ=hour) for hour in hours
+    )
+
+    assert one.source.principal() == other.source.principal()
 
 
 def test_missing_secret_is_named_and_never_the_secret_told() -> None:

@@ -9,6 +9,7 @@ file's or the region's own; and a request to another host is refused before it l
 
 from collections.abc import Mapping
 from hashlib import sha256
+from http import HTTPStatus
 from typing import Any, Final
 from zlib import crc32
 
@@ -180,6 +181,9 @@ class AwsClient:
                 "body_unparsable",
                 f"botocore cannot read the answer of {self._facts.tool}: {type(error).__name__}",
             ) from error
+        if self._status != HTTPStatus.OK:  # 202 and the like say that there is no answer (RFC 9110)
+            other = AwsError(status=self._status, code=str(self._status))
+            raise AwsRefusedError(other, self._digest)
         return Called(parsed=parsed, status=self._status, body_digest=self._digest)
 
     def refused_with(self) -> tuple[int | None, bytes]:
@@ -258,7 +262,7 @@ class AwsClient:
             raise TransientSourceError(
                 "connection_lost", f"an answer of {self._facts.tool} does not have its checksum"
             )
-        if 200 <= self._status < 300:
+        if self._status == HTTPStatus.OK:
             check_body(
                 body,
                 answer=operation_model.output_shape,

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Final, Literal
 import httpx2
 from pydantic import Field, JsonValue
 
+from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.contract import PositiveInt, SourceFacts
 from scan_pipeline.core.errors import ConfigurationError, ContractError
 from scan_pipeline.core.value import record
@@ -64,6 +65,22 @@ class AwsAuth:
         """Return the name of the way, without any secret."""
         way = "profile" if self.profile else "keys" if self.keys else "chain"
         return "anonymous" if self.anonymous else f"{way}+role" if self.role else way
+
+    def principal_bytes(self, environ: Mapping[str, str]) -> bytes | None:
+        """Return what stays the same for as long as the principal does, None where none is sent.
+
+        The id of a session's keys is of the hour, as its token is: there the profile, the role or
+        STS tells who asks.
+
+        Raises:
+            ConfigurationError: a secret is missing or empty.
+        """
+        if self.anonymous:
+            return None
+        named = [self.scheme, self.profile, self.role and self.role.arn]
+        if self.keys is not None and self.keys.session_token is None:
+            named.append(self.keys.access_key_id.resolve(environ))
+        return canonical_json(named)
 
 
 @record

@@ -166,7 +166,7 @@ def understand(error: AwsError, *, facts: AwsSource, with_token: bool) -> Unders
         with_token: whether the request named a continuation.
     """
     means = _meaning(error, facts, with_token=with_token)
-    told = f"{facts.tool} answered {error.status} {error.code}"
+    told = f"{facts.tool} answered {error.status} {error.code}".removesuffix(f" {error.status}")
 
     def is_(reason: str, comes_to: ScanPipelineError) -> Understood:
         return Understood(reason=reason, error=comes_to)
