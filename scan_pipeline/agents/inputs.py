@@ -4,7 +4,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scan_pipeline.agents.conditions import Condition, Operator
 from scan_pipeline.agents.queries import (
     Grouping,
     Measure,
@@ -15,6 +14,7 @@ from scan_pipeline.agents.queries import (
     StopWord,
 )
 from scan_pipeline.core.vocabulary import ConclusionScope
+from scan_pipeline.stages.conditions import Condition, Operator
 
 
 class ConditionInput(BaseModel):

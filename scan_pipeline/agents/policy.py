@@ -30,11 +30,11 @@ from typing import Annotated, Final, Literal
 import yaml
 from pydantic import Field, ValidationError
 
-from scan_pipeline.agents.conditions import Condition
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.contract import NaturalInt, PositiveInt
 from scan_pipeline.core.errors import ConfigurationError
 from scan_pipeline.core.value import adapter, record
+from scan_pipeline.stages.conditions import Condition
 
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]*$")]
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

@@ -6,12 +6,12 @@ import polars as pl
 from pydantic import Field
 
 from scan_pipeline.agents.access import Access
-from scan_pipeline.agents.conditions import Condition, as_json, normalized
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.contract import PositiveInt
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import ConclusionScope
+from scan_pipeline.stages.conditions import Condition, as_json, normalized
 
 StopWord: TypeAlias = Literal["find_one", "find_up_to", "aggregate", "exhaustive"]
 

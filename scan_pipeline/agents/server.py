@@ -52,6 +52,7 @@ from scan_pipeline.agents.scans import (
 from scan_pipeline.core.errors import ScanPipelineError
 from scan_pipeline.core.value import adapter
 from scan_pipeline.core.vocabulary import ConclusionScope
+from scan_pipeline.stages.conditions import ConditionError
 
 T = TypeVar("T")
 
@@ -85,6 +86,8 @@ class Answering:
             answer = work(principal)
         except ReaderError as error:
             return self._failed(entry, error)
+        except ConditionError as error:
+            return self._failed(entry, ReaderError("narrow", error.code, str(error)))
         except ScanPipelineError as error:
             return self._failed(entry, ReaderError("stop", type(error).__name__, str(error)))
         content = adapter(type(answer)).dump_python(answer, mode="json")

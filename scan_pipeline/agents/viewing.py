@@ -12,9 +12,9 @@ from typing import Any, Final
 import polars as pl
 
 from scan_pipeline.agents.access import Access
-from scan_pipeline.agents.conditions import all_of
 from scan_pipeline.agents.queries import Grouping, Query
 from scan_pipeline.core.value import record
+from scan_pipeline.stages.conditions import all_of
 
 PLACE: Final = ("_page", "_position")
 """Where the walk found a row: unique, so that any order becomes unique by it."""

@@ -1,5 +1,6 @@
-"""`audit`: every figure of a receipt computed again from what is left."""
+"""`audit`: every figure of a receipt computed again; or an exported file held to its note."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,12 +17,47 @@ SHOWN_CHARACTERS = 40
 
 
 @click.command()
-@click.argument("scan", metavar="NAME|FILE")
+@click.argument("scan", metavar="NAME|FILE", required=False)
 @click.argument("generation", required=False)
+@click.option(
+    "--file",
+    "exported",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Hold an exported file against the signed note beside it instead.",
+)
 @json_option
 @click.pass_obj
-def audit(settings: Settings, *, scan: str, generation: str | None, as_json: bool) -> ExitCode:
+def audit(
+    settings: Settings,
+    *,
+    scan: str | None,
+    generation: str | None,
+    exported: Path | None,
+    as_json: bool,
+) -> ExitCode:
     """Compute the receipt of GENERATION, or the newest, again; exit 1 where anything disagrees."""
+    if (scan is None) == (exported is None):
+        raise click.UsageError("name a scan, or a file with --file: expected one of the two")
+    if exported is not None:
+        return _audit_file(settings, exported, as_json=as_json)
+    return _audit_generation(settings, str(scan), generation, as_json=as_json)
+
+
+def _audit_file(settings: Settings, exported: Path, *, as_json: bool) -> ExitCode:
+    from scan_pipeline.core.value import adapter
+    from scan_pipeline.stages.export import ExportNote, check_export
+
+    note = check_export(exported, trust=settings.workspace().trust)
+    if as_json:
+        print_json(adapter(ExportNote).dump_python(note, mode="json"))
+    else:
+        answer(f"agrees: {note.file} is as it was exported. {note.statement}")
+    return ExitCode.ACCEPTED
+
+
+def _audit_generation(
+    settings: Settings, scan: str, generation: str | None, *, as_json: bool
+) -> ExitCode:
     from scan_pipeline.stages.audit import Audit
 
     name, workspace = settings.name(scan), settings.workspace()

@@ -28,6 +28,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "audit": "scan_pipeline.cli.audit:audit",
     "restage": "scan_pipeline.cli.restage:restage",
     "read": "scan_pipeline.cli.read:read",
+    "export": "scan_pipeline.cli.export:export",
     "check-claims": "scan_pipeline.cli.check_claims:check_claims",
     "serve": "scan_pipeline.cli.serve:serve",
     "simulator": "scan_pipeline.cli.simulator:simulator",

@@ -3,8 +3,6 @@
 import csv
 import sys
 from collections.abc import Mapping
-from datetime import datetime
-from decimal import Decimal
 from typing import Any, Literal
 
 import click
@@ -13,13 +11,11 @@ import polars as pl
 
 from scan_pipeline.cli.output import cell, print_table
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.stages.exact_texts import EXACT_JSON, exact_text
 from scan_pipeline.stages.publish import HIDDEN
 
 SHOWN_CHARACTERS = 48
 """Characters of a cell of a table; CSV and JSON give values whole."""
-
-# Decimals as numbers with all their digits: a text would be another type than the source's.
-_JSON = msgspec.json.Encoder(decimal_format="number")
 
 
 def write_records(
@@ -52,7 +48,7 @@ def write_records(
         case "csv":
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(rows.columns)
-            writer.writerows([_text(value) for value in row] for row in rows.iter_rows())
+            writer.writerows([exact_text(value) for value in row] for row in rows.iter_rows())
         case "json":
             _write_json(rows, _heading(receipt, receipt_id, given=rows.height, total=total))
     return rows.height, total
@@ -76,27 +72,10 @@ def _write_json(rows: pl.DataFrame, heading: Mapping[str, Any]) -> None:
     around = msgspec.json.encode(heading).decode()
     click.echo(f'{around[:-1]},"records":[', nl=False)
     for number, row in enumerate(rows.iter_rows(named=True)):
-        click.echo(f"{',' if number else ''}\n{_JSON.encode(row).decode()}", nl=False)
+        click.echo(f"{',' if number else ''}\n{EXACT_JSON.encode(row).decode()}", nl=False)
     click.echo("\n]}")
 
 
-def _text(value: Any) -> str:
-    """Return a value as text that loses nothing; nothing at all is an empty cell."""
-    match value:
-        case None:
-            return ""
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case int() | float() | Decimal():
-            return str(value)
-        case datetime():
-            return value.isoformat()
-        case _:
-            return _JSON.encode(value).decode()
-
-
 def _short(value: Any) -> str:
-    text = cell(None if value is None else _text(value)).replace("\n", "\\x0a")
+    text = cell(None if value is None else exact_text(value)).replace("\n", "\\x0a")
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."

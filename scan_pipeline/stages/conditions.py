@@ -4,15 +4,16 @@ As in SQL, a field without a value (null) meets no comparison, neither `eq` nor 
 `not_null` ask for that. Text is compared code point by code point.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import polars as pl
 
-from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.core.canonical import canonical_json
+from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
 
 Operator: TypeAlias = Literal[
@@ -57,6 +58,18 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 
 
+class ConditionError(ContractError):
+    """A condition does not fit the records.
+
+    Attributes:
+        code: `field_unknown` or `condition_unfit`.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 @record
 class Condition:
     """One thing a record must meet.
@@ -78,6 +91,31 @@ class Condition:
         value = self.value
         shown = canonical_json(list(value) if isinstance(value, tuple) else value).decode()
         return f"{self.field} {_WORDS[self.op]} {shown}"
+
+
+def parse_condition(field: str, op: str, value: str) -> Condition:
+    """Return a condition as it is typed at a command line.
+
+    Args:
+        field: the field.
+        op: the operator.
+        value: JSON (`3`, `true`, `["eu", "us"]`), or text where it is none.
+
+    Raises:
+        ConditionError: there is no such operator.
+    """
+    if op not in get_args(Operator):
+        raise ConditionError(
+            "condition_unfit", f"found {op}; expected one of {', '.join(get_args(Operator))}"
+        )
+    try:
+        parsed: Any = json.loads(value)
+    except ValueError:
+        parsed = value
+    if isinstance(parsed, float | dict):
+        parsed = value  # a number with a fraction stays text, so that nothing rounds it
+    given = tuple(parsed) if isinstance(parsed, list) else parsed
+    return Condition(field=field, op=cast("Operator", op), value=given)
 
 
 def normalized(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
@@ -102,7 +140,7 @@ def expression(condition: Condition, schema: pl.Schema) -> pl.Expr:
     """Return a condition as an expression that is never null.
 
     Raises:
-        ReaderError: the field is not there, or the value does not fit its type; says what does.
+        ConditionError: the field is not there, or the value does not fit its type; says what does.
     """
     column, dtype = _column(condition.field, schema)
     op, value = condition.op, condition.value
@@ -160,8 +198,8 @@ def _column(path: str, schema: pl.Schema) -> tuple[pl.Expr, pl.DataType]:
     name, *inside = path.split(".") if path not in schema else [path]
     dtype = schema.get(name)
     if dtype is None:
-        raise ReaderError(
-            "narrow", "field_unknown", f"found the field {path}; expected one of {_names(schema)}"
+        raise ConditionError(
+            "field_unknown", f"found the field {path}; expected one of {_names(schema)}"
         )
     column = pl.col(name)
     for step in inside:
@@ -169,8 +207,7 @@ def _column(path: str, schema: pl.Schema) -> tuple[pl.Expr, pl.DataType]:
             {each.name: each.dtype for each in dtype.fields} if isinstance(dtype, pl.Struct) else {}
         )
         if step not in members:
-            raise ReaderError(
-                "narrow",
+            raise ConditionError(
                 "field_unknown",
                 f"found the field {path}; {name} has the members {_names(members) or 'none'}",
             )
@@ -275,8 +312,8 @@ def _order(condition: Condition) -> bytes:
     return canonical_json(as_json(condition))
 
 
-def _unfit(condition: Condition, why: str) -> ReaderError:
-    return ReaderError("narrow", "condition_unfit", f"{condition.field} {condition.op}: {why}")
+def _unfit(condition: Condition, why: str) -> ConditionError:
+    return ConditionError("condition_unfit", f"{condition.field} {condition.op}: {why}")
 
 
 def _name(dtype: pl.DataType) -> str:
