@@ -23,7 +23,14 @@ Wish = Literal["verified", "corroborated"]
     default=Path(),
     help="The folder it is written to; else the working folder.",
 )
-@click.option("--format", "form", type=click.Choice(("csv", "parquet")), default="csv")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("csv", "parquet")),
+    default="csv",
+    show_default=True,
+    help="How records are written.",
+)
 @click.option(
     "--where",
     multiple=True,
