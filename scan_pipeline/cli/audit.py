@@ -61,7 +61,7 @@ def _audit_generation(
     from scan_pipeline.stages.audit import Audit
 
     name, workspace = settings.name(scan), settings.workspace()
-    chosen = generation or newest(workspace.receipts(name), name)
+    chosen = generation or newest(workspace.receipts(name), name, trust=workspace.trust)
     report = Audit(name, chosen, workspace=workspace).run()
     if as_json:
         checks = [dict(each.__dict__) for each in report.checks]

@@ -35,7 +35,7 @@ def findings(
     from scan_pipeline.cli.settings import newest
 
     name, workspace = settings.name(scan), settings.workspace()
-    chosen = generation or newest(workspace.receipts(name), name)
+    chosen = generation or newest(workspace.receipts(name), name, trust=workspace.trust)
     told = all_findings(name, chosen, workspace=workspace)
     kept = [
         each

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from scan_pipeline.core.receipt import Receipt
     from scan_pipeline.stages.workspace import Workspace
     from scan_pipeline.store.events import Event
+    from scan_pipeline.store.receipts import StoredReceipt
 
 HEADINGS = (
     "generation",
@@ -53,7 +54,7 @@ def generations(settings: Settings, *, scan: str, as_json: bool) -> ExitCode:
                 row["records"],
                 row["pages"],
                 None if row["duration_seconds"] is None else f"{row['duration_seconds']:.1f} s",
-                "published" if row["published"] else "",
+                "published" if row["published"] else _judged_again(row),
             )
             for row in rows
         ],
@@ -62,14 +63,19 @@ def generations(settings: Settings, *, scan: str, as_json: bool) -> ExitCode:
     return ExitCode.ACCEPTED
 
 
+def _judged_again(row: dict[str, Any]) -> str:
+    return f"superseded by {row['superseded_by']}" if row["superseded_by"] else ""
+
+
 def history(scan: str, *, workspace: "Workspace") -> list[dict[str, Any]]:
     """Return what became of each generation, newest first, as plain values."""
-    from scan_pipeline.core.errors import EvidenceError
     from scan_pipeline.stages.publish import published_generation
-    from scan_pipeline.store.receipts import generation_order
+    from scan_pipeline.stages.shelf import Shelf
+    from scan_pipeline.store.receipts import Untrusted, generation_order
 
-    receipts = workspace.receipts(scan)
-    sealed = set(receipts.generations())
+    receipts, shelf = workspace.receipts(scan), Shelf(scan, workspace=workspace)
+    committed = set(receipts.committed_generations())
+    sealed = committed | set(receipts.generations())
     walked = workspace.store(scan, "20000101T000000Z").pages().generations()
     published = published_generation(scan, workspace=workspace)
     rows = list[dict[str, Any]]()
@@ -77,10 +83,12 @@ def history(scan: str, *, workspace: "Workspace") -> list[dict[str, Any]]:
         if generation not in sealed:
             row = _unsealed(workspace.store(scan, generation).events())
         else:
-            try:
-                row = _sealed(receipts.read(generation, trust=workspace.trust).receipt)
-            except EvidenceError as error:
-                row = {**_NOTHING, "state": "sealed", "problem": str(error)}
+            found = receipts.look(generation, trust=workspace.trust)
+            if isinstance(found, Untrusted):
+                state = "sealed" if generation in committed else "no_receipt"
+                row = {**_NOTHING, "state": state, "problem": found.reason}
+            else:
+                row = _sealed(found.receipt, by=shelf.superseded_by(found))
         rows.append({"generation": generation, **row, "published": generation == published})
     return rows
 
@@ -91,6 +99,7 @@ _NOTHING: dict[str, Any] = {
     "coverage_status": None,
     "conclusion_scope": None,
     "accepted": None,
+    "superseded_by": None,
     "records": None,
     "pages": None,
     "began_at": None,
@@ -98,7 +107,7 @@ _NOTHING: dict[str, Any] = {
 }
 
 
-def _sealed(receipt: "Receipt") -> dict[str, Any]:
+def _sealed(receipt: "Receipt", *, by: "StoredReceipt | None") -> dict[str, Any]:
     began, ended = receipt.observation_started_at, receipt.completed_at
     spent = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
     return {
@@ -107,6 +116,7 @@ def _sealed(receipt: "Receipt") -> dict[str, Any]:
         "coverage_status": receipt.coverage_status,
         "conclusion_scope": receipt.conclusion_scope,
         "accepted": receipt.accepted,
+        "superseded_by": by and by.receipt.scan_generation,
         "records": receipt.records_observed,
         "pages": receipt.pages_observed,
         "began_at": began,

@@ -6,14 +6,13 @@ import click
 
 from scan_pipeline.cli.exit_codes import ExitCode
 from scan_pipeline.cli.output import json_option, say
-from scan_pipeline.cli.settings import Settings, newest
+from scan_pipeline.cli.settings import Settings
 from scan_pipeline.core.vocabulary import CONCLUSION_SCOPES, ConclusionScope
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from scan_pipeline.core.receipt import Receipt
     from scan_pipeline.stages.reading import Collection
+    from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection
 
 Wish = Literal["verified", "corroborated"]
 
@@ -29,6 +28,12 @@ TABLE_LIMIT = 20
     "--accept",
     type=click.Choice(CONCLUSION_SCOPES),
     help="Be content with this scope; every row then says what it is.",
+)
+@click.option(
+    "--receipt",
+    "receipt_id",
+    metavar="ID",
+    help="Read what this receipt opened, also where it is superseded; every row then says so.",
 )
 @click.option("--limit", type=click.IntRange(min=0), help="Give so many records at most.")
 @click.option(
@@ -48,6 +53,7 @@ def read(
     generation: str | None,
     at_least: Wish | None,
     accept: ConclusionScope | None,
+    receipt_id: str | None,
     limit: int | None,
     form: Literal["table", "csv", "json"],
     as_json: bool,
@@ -57,7 +63,9 @@ def read(
     Exit 1, with the reason, where no receipt opens as much as was asked for.
     """
     from scan_pipeline.cli.records import write_records
+    from scan_pipeline.stages.judged_under import judged_under
     from scan_pipeline.stages.reading import Collection
+    from scan_pipeline.stages.unlock import PartialCollection
 
     if at_least is not None and accept is not None:
         raise click.UsageError("--at-least reads the whole, --accept a part: give one of them")
@@ -65,24 +73,48 @@ def read(
     contract, workspace = settings.scan(scan), settings.workspace()
     collection = Collection(contract, workspace=workspace)
     wish: Wish = at_least or "verified"
-    frame: pl.LazyFrame
-    if accept is not None:
-        chosen = generation or newest(workspace.receipts(contract.name), contract.name)
-        opened = collection.partial(chosen, accept=accept)
-        frame = opened.labelled_frame()
-    elif generation is not None:
-        opened = collection.generation(generation, at_least=wish)
-        frame = opened.frame()
-    else:
-        opened = collection.latest(at_least=wish)
-        frame = opened.frame()
-    say(opened.receipt.statement)
+    opened = _opened(collection, generation, wish, accept=accept, receipt_id=receipt_id)
+    labelled = isinstance(opened, PartialCollection)
+    frame = opened.labelled_frame() if labelled else opened.frame()
+    say(opened.warning if labelled else opened.receipt.statement)
     say(_standing(collection, opened.receipt, wish))
+    judged = judged_under(opened.receipt, contract)
+    if (word := judged.word()) is not None:
+        say(word)
     if limit is None and form == "table":
         limit = TABLE_LIMIT
-    given, total = write_records(frame, opened.receipt, opened.receipt_id, form=form, limit=limit)
+    heading = {
+        "judged_under": judged.which,
+        "superseded_by": opened.superseded_by if labelled else None,
+    }
+    given, total = write_records(
+        frame, opened.receipt, opened.receipt_id, form=form, limit=limit, heading=heading
+    )
     say(f"{given:,} of {total:,} records; receipt {opened.receipt_id}")
     return ExitCode.ACCEPTED
+
+
+def _opened(
+    collection: "Collection",
+    generation: str | None,
+    wish: Wish,
+    *,
+    accept: ConclusionScope | None,
+    receipt_id: str | None,
+) -> "VerifiedCollection | PartialCollection":
+    if receipt_id is not None:
+        stored = collection.by_id(receipt_id)
+        if generation not in (None, stored.receipt.scan_generation):
+            raise click.UsageError(f"that receipt is of {stored.receipt.scan_generation}")
+        if collection.is_superseded(stored):
+            return collection.superseded(receipt_id, accept=accept or "observed_pages_only")
+        generation = stored.receipt.scan_generation
+    if accept is not None:
+        chosen = generation or collection.newest().receipt.scan_generation
+        return collection.partial(chosen, accept=accept)
+    if generation is not None:
+        return collection.generation(generation, at_least=wish)
+    return collection.latest(at_least=wish)
 
 
 def _standing(collection: "Collection", receipt: "Receipt", wish: Wish) -> str:

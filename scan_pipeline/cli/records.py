@@ -25,6 +25,7 @@ def write_records(
     *,
     form: Literal["table", "csv", "json"],
     limit: int | None,
+    heading: Mapping[str, Any],
 ) -> tuple[int, int]:
     """Write records to stdout; return how many were written, and of how many.
 
@@ -34,6 +35,7 @@ def write_records(
         receipt_id: its id.
         form: how they are written.
         limit: how many at most; None for all.
+        heading: what JSON says of the records beside the receipt's own words.
     """
     kept = frame.drop(HIDDEN, strict=False)
     total = int(frame.select(pl.len()).collect().item())
@@ -50,7 +52,8 @@ def write_records(
             writer.writerow(rows.columns)
             writer.writerows([exact_text(value) for value in row] for row in rows.iter_rows())
         case "json":
-            _write_json(rows, _heading(receipt, receipt_id, given=rows.height, total=total))
+            told = _heading(receipt, receipt_id, given=rows.height, total=total)
+            _write_json(rows, {**told, **heading})
     return rows.height, total
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scan_pipeline.cli.output import say
 from scan_pipeline.core.value import record
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from scan_pipeline.stages.workspace import Workspace
     from scan_pipeline.store.project import Project
     from scan_pipeline.store.receipts import ReceiptStore, StoredReceipt
+    from scan_pipeline.store.trust import Trust
 
 
 @record
@@ -82,21 +84,25 @@ class Settings:
         from scan_pipeline.store.trust import Trust
 
         project, receipts = self.project(), self.receipts(named)
-        chosen = generation or newest(receipts, self.name(named))
-        return receipts.read(chosen, trust=Trust.load(project.trust, lake=project.lake))
+        trust = Trust.load(project.trust, lake=project.lake)
+        chosen = generation or newest(receipts, self.name(named), trust=trust)
+        return receipts.read(chosen, trust=trust)
 
 
-def newest(receipts: "ReceiptStore", scan: str) -> str:
-    """Return the newest generation that has a receipt.
+def newest(receipts: "ReceiptStore", scan: str, *, trust: "Trust") -> str:
+    """Return the newest generation that has a receipt; files that are none are told and passed by.
 
     Raises:
         GateClosedError: none has.
     """
     from scan_pipeline.core.errors import GateClosedError
+    from scan_pipeline.store.receipts import Untrusted
 
-    generations = receipts.generations()
-    if not generations:
-        raise GateClosedError(
-            scan=scan, generation=None, reason=f"no receipt; expected one: scan-pipeline run {scan}"
-        )
-    return generations[-1]
+    for generation in reversed(receipts.generations()):
+        found = receipts.look(generation, trust=trust)
+        if not isinstance(found, Untrusted):
+            return generation
+        say(f"{scan} {generation}: no receipt of it is filed there: {found.reason}")
+    raise GateClosedError(
+        scan=scan, generation=None, reason=f"no receipt; expected one: scan-pipeline run {scan}"
+    )

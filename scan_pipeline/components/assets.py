@@ -135,7 +135,7 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
             was_sealed = pipeline.is_sealed()
             with leaving_a_receipt(opened, context.partition_key, log=context.log):
                 stored = pipeline.receipt()
-                published = pipeline.published(stored)
+                published = pipeline.published()
         context.log.info(stored.receipt.statement)
         return dg.MaterializeResult(
             metadata={

@@ -53,7 +53,7 @@ def unseen(opened: ScanResource, *, instance: dg.DagsterInstance) -> list[str]:
     """Return the generations with a receipt that no event tells of, newest first."""
     face = opened.face
     seen = instance.get_materialized_partitions(face.key("receipt"))
-    certified = reversed(opened.workspace.receipts(face.scan).generations())
+    certified = reversed(opened.workspace.receipts(face.scan).committed_generations())
     return [
         each
         for each in certified

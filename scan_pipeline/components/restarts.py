@@ -4,7 +4,7 @@ from scan_pipeline.core.contract import Scan
 from scan_pipeline.stages.stopped import BEGUN_AGAIN
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.generations import next_attempt
-from scan_pipeline.store.receipts import generation_order
+from scan_pipeline.store.receipts import Untrusted, generation_order
 
 
 def attempt_after(generation: str, stop_reason: str, *, scan: Scan) -> str | None:
@@ -28,8 +28,9 @@ def attempt_before(generation: str, *, scan: Scan, workspace: Workspace) -> str 
     if number == 1:
         return None
     before = first if number == 2 else f"{first}.{number - 1}"
-    receipts = workspace.receipts(scan.name)
-    if not receipts.has(before):
+    if not workspace.receipts(scan.name).has(before):
         return None
-    stopped = receipts.read(before, trust=workspace.trust).receipt.stop_reason
-    return before if stopped in BEGUN_AGAIN else None
+    found = workspace.receipts(scan.name).look(before, trust=workspace.trust)
+    if isinstance(found, Untrusted):
+        return None
+    return before if found.receipt.stop_reason in BEGUN_AGAIN else None

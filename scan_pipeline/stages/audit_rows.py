@@ -9,10 +9,11 @@ from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.audit_report import UNREADABLE, Checks
 from scan_pipeline.stages.not_reconcilable import is_not_reconcilable
 from scan_pipeline.stages.publish import GENERATION, RECEIPT_ID, rows_to_publish
+from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import GenerationStore
-from scan_pipeline.store.receipts import StoredReceipt, generation_order
+from scan_pipeline.store.receipts import StoredReceipt
 from scan_pipeline.store.row_comparison import RowComparison
 from scan_pipeline.store.tables import Table, open_published
 
@@ -83,7 +84,7 @@ def check_published(stored: StoredReceipt, workspace: Workspace, checks: Checks)
     """
     receipt = stored.receipt
     scan, generation = receipt.scan, receipt.scan_generation
-    if not receipt.accepted or _accepted_after(generation, scan, workspace):
+    if not receipt.accepted or not _is_to_be_published(stored, workspace):
         return
     table = open_published(workspace.lake, scan)
     if not table.exists():
@@ -105,14 +106,12 @@ def check_published(stored: StoredReceipt, workspace: Workspace, checks: Checks)
     checks.compare("published rows", "as staged", found)
 
 
-def _accepted_after(generation: str, scan: str, workspace: Workspace) -> bool:
-    receipts = workspace.receipts(scan)
-    newer = [
-        each
-        for each in receipts.generations()
-        if generation_order(each) > generation_order(generation)
-    ]
-    return any(receipts.read(each, trust=workspace.trust).receipt.accepted for each in newer)
+def _is_to_be_published(stored: StoredReceipt, workspace: Workspace) -> bool:
+    """Say whether this is the newest accepted generation that stands."""
+    shelf = Shelf(stored.receipt.scan, workspace=workspace)
+    accepted = (each for each in shelf.standing() if each.receipt.accepted)
+    newest = next(accepted, None)
+    return newest is not None and newest.receipt_id == stored.receipt_id
 
 
 def _by_page(records: Table, generation: str) -> Iterator[tuple[int, list[bytes]]]:

@@ -3,6 +3,7 @@
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.generations import new_generation, next_attempt
+from scan_pipeline.store.receipts import generation_order
 
 _TRIED = 100
 
@@ -10,10 +11,17 @@ _TRIED = 100
 def free_generation(scan: str, *, workspace: Workspace) -> str:
     """Return the name of a generation that begins now and does not exist yet.
 
+    It sorts after every generation that the lake knows: the newest name is the newest night. Where
+    the clock stands behind the newest one (it was set back, or another host's is ahead), the name
+    is that of a further attempt of it.
+
     Raises:
-        ContractError: one of this very second exists, and so do all its attempts.
+        ContractError: so many names are taken by files that are no receipts.
     """
-    return _free(scan, new_generation(workspace.clock()), workspace=workspace)
+    name, newest = new_generation(workspace.clock()), newest_known(scan, workspace=workspace)
+    if newest is not None and generation_order(newest) >= generation_order(name):
+        name = next_attempt(newest)
+    return _free(scan, name, workspace=workspace)
 
 
 def free_attempt(scan: str, generation: str, *, workspace: Workspace) -> str:
@@ -25,10 +33,33 @@ def free_attempt(scan: str, generation: str, *, workspace: Workspace) -> str:
     return _free(scan, next_attempt(generation), workspace=workspace)
 
 
+def newest_known(scan: str, *, workspace: Workspace) -> str | None:
+    """Return the newest generation that was walked or certified, None where there is none."""
+    return max(_known(scan, workspace=workspace), key=generation_order, default=None)
+
+
+def check_is_newest(scan: str, generation: str, *, workspace: Workspace) -> None:
+    """Refuse to begin a generation that would hide behind one that is there.
+
+    Raises:
+        ContractError: the lake knows a newer one.
+    """
+    newest = newest_known(scan, workspace=workspace)
+    if newest is not None and generation_order(newest) > generation_order(generation):
+        raise ContractError(
+            f"{scan} {generation}: found {newest}, which sorts after it; expected a new generation "
+            "to be the newest, or readers would take the older one for it: look at this host's "
+            "clock and time zone, or begin a generation with a newer name"
+        )
+
+
+def _known(scan: str, *, workspace: Workspace) -> set[str]:
+    walked = workspace.store(scan, "20000101T000000Z").pages().generations()
+    return {*walked, *workspace.receipts(scan).committed_generations()}
+
+
 def _free(scan: str, name: str, *, workspace: Workspace) -> str:
-    receipts = workspace.receipts(scan)
-    walked = workspace.store(scan, name).pages().generations()
-    taken = {*walked, *receipts.generations(), *receipts.unfiled()}
+    taken = {*_known(scan, workspace=workspace), *workspace.receipts(scan).generations()}
     for _ in range(_TRIED):
         if name not in taken:
             return name

@@ -19,6 +19,7 @@ from scan_pipeline.stages.connector_checks import unchecked
 from scan_pipeline.stages.contract_check import check_contract
 from scan_pipeline.stages.enumerate import Enumeration, Progress
 from scan_pipeline.stages.evidence import total_moved, walk_evidence
+from scan_pipeline.stages.naming import check_is_newest
 from scan_pipeline.stages.not_reconcilable import (
     is_not_reconcilable,
     not_reconciled,
@@ -29,6 +30,7 @@ from scan_pipeline.stages.publish import publish
 from scan_pipeline.stages.reconcile import COLUMNS, Reconciled, Reconciler
 from scan_pipeline.stages.record_schema import ResolvedSchema, resolve_schema
 from scan_pipeline.stages.record_texts import RecordTexts
+from scan_pipeline.stages.shelf import Shelf, pages_of
 from scan_pipeline.stages.stage import Staged, Staging, records_schema
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
@@ -114,13 +116,16 @@ class Pipeline:
         Raises:
             WriterConflictError: another writer holds the generation.
             ConfigurationError: a key or secret is missing.
-            ContractError: the record schema cannot be resolved, or lacks a field of the contract.
+            ContractError: the record schema cannot be resolved, the contract cannot be held, or
+                the lake knows a newer generation than one that would begin.
         """
         store = self.store
         events = store.events()
         if store.is_sealed() or (events and events[-1].event == "close"):
             return events
         check_contract(self.scan, self.schema)
+        if not events:
+            check_is_newest(self.scan.name, self.generation, workspace=self._workspace)
         self._workspace.begin(self.scan.name)
         source = self._workspace.source(self.scan, sleep=sleep)
         try:
@@ -208,9 +213,9 @@ class Pipeline:
         )
         return store.receipts.read(self.generation, trust=trust)
 
-    def published(self, stored: StoredReceipt) -> bool:
-        """Put an accepted generation in the place of the published one; say whether it was."""
-        return publish(stored, self.scan, workspace=self._workspace)
+    def published(self) -> bool:
+        """Let the published table follow the receipts; say whether it now holds this one."""
+        return publish(self.scan, workspace=self._workspace) == self.generation
 
     def walk(self, events: list[Event]) -> WalkEvidence:
         """Sum up the walk; where the records stage found a body altered, its chain is broken."""
@@ -303,12 +308,13 @@ class Pipeline:
         if self.scan.contract.expect.swing is None:
             return None
         scope = scope_digest(self.scan)
-        receipts = self._workspace.receipts(self.scan.name)
-        for generation in reversed(receipts.generations()):
-            if generation_order(generation) >= generation_order(self.generation):
-                continue
-            receipt = receipts.read(generation, trust=self._workspace.trust).receipt
-            if receipt.accepted and receipt.scope_digest == scope:
+        own = generation_order(self.generation)
+        for stored in Shelf(self.scan.name, workspace=self._workspace).standing():
+            receipt = stored.receipt
+            earlier = generation_order(receipt.scan_generation) < own
+            # A restage is held against the night before it, not against its own pages.
+            earlier = earlier and pages_of(receipt) != self._evidence
+            if earlier and receipt.accepted and receipt.scope_digest == scope:
                 return receipt.unique_ids_observed
         return None
 

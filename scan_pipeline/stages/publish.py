@@ -8,12 +8,14 @@ import polars as pl
 import pyarrow as pa
 
 from scan_pipeline.core.claims import is_whole
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.contract import Scan, scope_digest
 from scan_pipeline.core.errors import TamperedError
+from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.unlock import LABELS, checked_records
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.data_files import Layout
-from scan_pipeline.store.receipts import StoredReceipt, generation_order
+from scan_pipeline.store.receipts import StoredReceipt, Untrusted, generation_order
 from scan_pipeline.store.tables import Table, open_published
 
 HIDDEN: Final = ("_page", "_position", "_key", "_key_hash", "_leaf_hash")
@@ -23,27 +25,50 @@ RECEIPT_ID: Final = "scan_pipeline.receipt_id"
 GENERATION: Final = "scan_pipeline.generation"
 
 
-def publish(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> bool:
-    """Put an accepted generation in the place of the published one.
+def publish(scan: Scan, *, workspace: Workspace) -> str | None:
+    """Let the published table hold the newest accepted generation that stands.
 
-    A generation that is not accepted, or is older than the published one, changes nothing: the
-    last accepted night stays.
+    What is not accepted changes nothing: the last accepted night stays. Where the published one
+    was judged again and is no longer accepted, the last one before it takes its place; where there
+    is none, the table is withdrawn, with a word in its place.
 
     Returns:
-        Whether the published table was written.
+        The generation that was put there; None where nothing was.
 
     Raises:
         TamperedError: the staged records are not those of the receipt.
     """
-    if not stored.receipt.accepted or stored.receipt.conclusion_scope == "observed_pages_only":
-        return False  # pages of a walk that stopped are nobody's table, whatever the scan accepts
+    held = published_generation(scan.name, workspace=workspace)
+    shelf, scope, dropped = Shelf(scan.name, workspace=workspace), scope_digest(scan), False
+    for each in shelf.newest_first():
+        if isinstance(each, Untrusted):
+            if each.generation == held:
+                return None  # a spoilt file is no judgement: the audit names it
+            continue
+        receipt, generation = each.receipt, each.receipt.scan_generation
+        older = held is not None and generation_order(generation) < generation_order(held)
+        hidden = older and not dropped
+        if shelf.superseded_by(each) is not None:
+            dropped |= generation == held
+        elif generation == held:
+            return None
+        elif _is_fit(receipt) and receipt.scope_digest == scope and not hidden:
+            _put(each, scan, workspace=workspace)
+            return generation
+    if dropped and held is not None:
+        _withdraw(scan, workspace=workspace, generation=held)
+    return None
+
+
+def _is_fit(receipt: Receipt) -> bool:
+    """Say whether a receipt publishes; pages of a walk that stopped are nobody's table."""
+    return receipt.accepted and receipt.conclusion_scope != "observed_pages_only"
+
+
+def _put(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> None:
     generation = stored.receipt.scan_generation
-    current = published_generation(scan.name, workspace=workspace)
-    if current is not None and generation_order(current) >= generation_order(generation):
-        return False
     rows = rows_to_publish(stored, checked_records(stored, workspace))
-    layout = Layout(dictionary=LABELS)
-    table = open_published(workspace.lake, scan.name, rows.schema, layout=layout)
+    table = open_published(workspace.lake, scan.name, rows.schema, layout=Layout(dictionary=LABELS))
     published = table.replace_all(
         rows,
         generation=generation,
@@ -54,7 +79,16 @@ def publish(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> bool:
             "published",
             f"{published} rows were published; expected {stored.receipt.unique_ids_observed}",
         )
-    return True
+    workspace.lake.remove_word(workspace.lake.published_uri(scan.name))
+
+
+def _withdraw(scan: Scan, *, workspace: Workspace, generation: str) -> None:
+    workspace.lake.withdraw(
+        workspace.lake.published_uri(scan.name),
+        word=f"The table of {scan.name} held generation {generation}. Its pages were judged again "
+        "and are no longer accepted, and no accepted generation is left that stands. The next "
+        f"accepted one is published here. See: scan-pipeline generations {scan.name}\n",
+    )
 
 
 def rows_to_publish(stored: StoredReceipt, staged: Table) -> pa.RecordBatchReader:

@@ -12,16 +12,18 @@ from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
 from scan_pipeline.stages.scan_lookup import find_scan
+from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.unlock import (
     PartialCollection,
     VerifiedCollection,
     Wish,
     open_partial,
+    open_superseded,
     unlock,
     why_closed,
 )
 from scan_pipeline.stages.workspace import Workspace, open_workspace
-from scan_pipeline.store.receipts import StoredReceipt
+from scan_pipeline.store.receipts import StoredReceipt, Untrusted
 
 
 def open_collection(
@@ -149,19 +151,61 @@ class Collection:
             generation, trust=self._workspace.trust
         )
 
+    def superseded(self, receipt_id: str, *, accept: ConclusionScope) -> PartialCollection:
+        """Open what a superseded receipt said, by that receipt's id; each row is labelled so.
+
+        Raises:
+            GateClosedError: there is no such receipt, it stands, or it does not say as much.
+        """
+        return open_superseded(
+            self.by_id(receipt_id), self._scan, workspace=self._workspace, accept=accept
+        )
+
+    def newest(self) -> StoredReceipt:
+        """Return the newest receipt that stands, whatever it says.
+
+        Raises:
+            GateClosedError: there is none.
+        """
+        stands = Shelf(self._scan.name, workspace=self._workspace).standing()
+        found = next(stands, None)
+        if found is None:
+            reason = "no receipt; expected one: run the scan"
+            raise GateClosedError(scan=self._scan.name, generation=None, reason=reason)
+        return found
+
+    def by_id(self, receipt_id: str) -> StoredReceipt:
+        """Return the receipt of an id, signature checked.
+
+        Raises:
+            GateClosedError: none of this scan has it.
+        """
+        found = Shelf(self._scan.name, workspace=self._workspace).by_id(receipt_id)
+        if found is None:
+            reason = f"no receipt {receipt_id}; expected the id of one of this scan"
+            raise GateClosedError(scan=self._scan.name, generation=None, reason=reason)
+        return found
+
+    def is_superseded(self, stored: StoredReceipt) -> bool:
+        """Say whether the pages of a receipt were judged again since."""
+        shelf = Shelf(self._scan.name, workspace=self._workspace)
+        return shelf.superseded_by(stored) is not None
+
     def standing(self, *, at_least: Wish = "verified") -> Standing:
         """Say which generation `latest` would open, how old it is, and what came after it."""
         return self._newest(at_least)[1]
 
     def _newest(self, at_least: Wish) -> tuple[StoredReceipt, Standing]:
         newer: list[tuple[str, str]] = []
-        superseded: set[str | None] = set()
         scope = scope_digest(self._scan)
-        for generation in reversed(self._workspace.receipts(self._scan.name).generations()):
-            stored = self.receipt(generation)
+        shelf = Shelf(self._scan.name, workspace=self._workspace)
+        for stored in shelf.newest_first():
+            if isinstance(stored, Untrusted):
+                newer.append((stored.generation, f"no receipt of it: {stored.reason}"))
+                continue
             receipt = stored.receipt
-            superseded.add(receipt.supersedes)
-            if stored.receipt_id in superseded:
+            generation = receipt.scan_generation
+            if shelf.superseded_by(stored) is not None:
                 newer.append((generation, "judged again by a later receipt"))
                 continue
             whole = receipt.conclusion_scope in WHOLE_COLLECTION

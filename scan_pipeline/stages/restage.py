@@ -72,7 +72,7 @@ def judge_again(pipeline: Pipeline, *, supersedes: str) -> StoredReceipt:
     pipeline.records()
     pipeline.reconciliation()
     stored = pipeline.receipt(supersedes=supersedes)
-    pipeline.published(stored)
+    pipeline.published()
     return stored
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from scan_pipeline.core.canonical import canonical_json
@@ -13,7 +14,7 @@ from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages.enumerate import SHARD, Progress
 from scan_pipeline.stages.naming import free_attempt, free_generation
 from scan_pipeline.stages.pipeline import Pipeline, never_cancelled
-from scan_pipeline.stages.publish import publish, published_generation
+from scan_pipeline.stages.publish import publish
 from scan_pipeline.stages.restage import finish_restage, is_restage
 from scan_pipeline.stages.stopped import BEGUN_AGAIN
 from scan_pipeline.stages.workspace import Workspace
@@ -114,7 +115,7 @@ def finish(pipeline: Pipeline) -> StoredReceipt:
         pipeline.records()
         pipeline.reconciliation()
     stored = pipeline.receipt()
-    pipeline.published(stored)
+    pipeline.published()
     return stored
 
 
@@ -214,16 +215,13 @@ def repair_receipts(scan: str, *, workspace: Workspace) -> None:
 
 
 def repair_published(scan: Scan, *, workspace: Workspace) -> None:
-    """Publish the newest accepted generation where a break left an older one in its place."""
-    receipts = workspace.receipts(scan.name)
-    current = published_generation(scan.name, workspace=workspace)
-    for generation in reversed(receipts.generations()):
-        if current is not None and generation_order(current) >= generation_order(generation):
-            return
-        stored = receipts.read(generation, trust=workspace.trust)
-        if stored.receipt.accepted:
-            publish(stored, scan, workspace=workspace)
-            return
+    """Let the published table follow the receipts where a break left it behind.
+
+    What cannot be published for its records' sake is left to the audit, which names it: it must
+    not keep the next night from its own walk.
+    """
+    with suppress(TamperedError):
+        publish(scan, workspace=workspace)
 
 
 def _opened(events: Sequence[Event]) -> Event:

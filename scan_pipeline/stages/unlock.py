@@ -11,6 +11,7 @@ from scan_pipeline.core.coverage import satisfies
 from scan_pipeline.core.errors import GateClosedError, TamperedError
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
+from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.pinning import PinnedFile, PinnedTable, verify_pin
 from scan_pipeline.store.receipts import StoredReceipt
@@ -20,6 +21,9 @@ Wish = Literal["verified", "corroborated"]
 """The least status a reader of the whole asks for."""
 
 LABELS = ("_receipt_id", "_coverage_status", "_conclusion_scope")
+
+SUPERSEDED_BY = "_superseded_by"
+"""A further label, of rows that are read as a receipt once told them that no longer stands."""
 
 
 class VerifiedCollection:
@@ -47,18 +51,31 @@ class VerifiedCollection:
 class PartialCollection:
     """Records that are not proven to be the whole; every row says so."""
 
-    def __init__(self, table: Table, stored: StoredReceipt, *, word: str) -> None:
+    def __init__(
+        self,
+        table: Table,
+        stored: StoredReceipt,
+        *,
+        word: str,
+        superseded_by: str | None = None,
+    ) -> None:
         self._table, self._generation = table, _records_pin(stored.receipt)[0]
         self.receipt, self.receipt_id = stored.receipt, stored.receipt_id
-        self.warning = word
+        self.warning, self.superseded_by = word, superseded_by
 
     def labelled_frame(self) -> pl.LazyFrame:
-        """Return the rows with the receipt id, the status and the scope on each of them."""
-        return _frame(self._table, self._generation, self.receipt).with_columns(
+        """Return the rows with the receipt id, the status and the scope on each of them.
+
+        Where the receipt is superseded, each row names the receipt that stands as well.
+        """
+        rows = _frame(self._table, self._generation, self.receipt).with_columns(
             pl.lit(self.receipt_id).alias("_receipt_id"),
             pl.lit(self.receipt.coverage_status).alias("_coverage_status"),
             pl.lit(self.receipt.conclusion_scope).alias("_conclusion_scope"),
         )
+        if self.superseded_by is None:
+            return rows
+        return rows.with_columns(pl.lit(self.superseded_by).alias(SUPERSEDED_BY))
 
 
 def unlock(
@@ -79,11 +96,13 @@ def unlock(
         contents: whether file contents are hashed, not only their paths and sizes.
 
     Raises:
-        GateClosedError: the receipt is of another contract, or does not say as much.
+        GateClosedError: the receipt is of another contract, is superseded, or does not say as
+            much.
         TamperedError: the records are not those that were sealed.
     """
     receipt = stored.receipt
     _same_scope(receipt, scan)
+    _stands(stored, workspace)
     whole = receipt.conclusion_scope in WHOLE_COLLECTION
     if not whole or not satisfies(
         receipt.coverage_status,
@@ -119,19 +138,54 @@ def open_partial(
         contents: whether file contents are hashed, not only their paths and sizes.
 
     Raises:
-        GateClosedError: the evidence disagrees, or the scope is less than `accept`.
+        GateClosedError: the evidence disagrees, the scope is less than `accept`, or the receipt
+            is superseded.
         TamperedError: the records are not those that were sealed.
     """
     receipt = stored.receipt
     _same_scope(receipt, scan)
+    _stands(stored, workspace)
+    table = _partly(stored, workspace, accept=accept, contents=contents)
+    return PartialCollection(table, stored, word=receipt.statement)
+
+
+def open_superseded(
+    stored: StoredReceipt,
+    scan: Scan,
+    *,
+    workspace: Workspace,
+    accept: ConclusionScope,
+    contents: bool = False,
+) -> PartialCollection:
+    """Open what a receipt said before it was superseded; every row names the one that stands.
+
+    For whoever asks for that very receipt, to see what was read then; as `open_partial` else.
+
+    Raises:
+        GateClosedError: the receipt stands, or as `open_partial`.
+        TamperedError: the records are not those that were sealed.
+    """
+    receipt = stored.receipt
+    _same_scope(receipt, scan)
+    by = Shelf(receipt.scan, workspace=workspace).superseded_by(stored)
+    if by is None:
+        raise _closed(receipt, "it is superseded by no other: open it as what it is")
+    table = _partly(stored, workspace, accept=accept, contents=contents)
+    word = f"{receipt.statement} Superseded by {by.receipt.scan_generation}: {by.receipt.statement}"
+    return PartialCollection(table, stored, word=word, superseded_by=by.receipt_id)
+
+
+def _partly(
+    stored: StoredReceipt, workspace: Workspace, *, accept: ConclusionScope, contents: bool
+) -> Table:
+    receipt = stored.receipt
     if receipt.coverage_status == "failed":
         raise _closed(receipt, "a failed generation opens to nobody")
     if not satisfies(
         receipt.coverage_status, receipt.conclusion_scope, wish_status="unknown", wish_scope=accept
     ):
         raise _closed(receipt, f"expected at least {accept}")
-    table = checked_records(stored, workspace, contents=contents)
-    return PartialCollection(table, stored, word=receipt.statement)
+    return checked_records(stored, workspace, contents=contents)
 
 
 def why_closed(receipt: Receipt) -> str:
@@ -148,6 +202,20 @@ def _same_scope(receipt: Receipt, scan: Scan) -> None:
             generation=receipt.scan_generation,
             reason=f"the receipt is of another contract (scope {receipt.scope_digest}); expected "
             f"{expected}. Scan again under the present contract",
+        )
+
+
+def _stands(stored: StoredReceipt, workspace: Workspace) -> None:
+    """Refuse a receipt whose pages were judged again since."""
+    receipt = stored.receipt
+    by = Shelf(receipt.scan, workspace=workspace).superseded_by(stored)
+    if by is not None:
+        raise GateClosedError(
+            scan=receipt.scan,
+            generation=receipt.scan_generation,
+            reason=f"its pages were judged again as {by.receipt.scan_generation}, "
+            f"{why_closed(by.receipt)}; expected that one to be read. What this one said then is "
+            f"opened by its receipt alone, {stored.receipt_id}, and labelled",
         )
 
 

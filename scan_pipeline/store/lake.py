@@ -29,6 +29,9 @@ Zone: TypeAlias = Literal["evidence", "staging", "receipts"]
 
 RECEIPT_SUFFIX: Final = ".dsse.json"
 
+WITHDRAWN: Final = "WITHDRAWN.txt"
+"""What stands in the place of a published table that was withdrawn, and says why."""
+
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _GENERATION: Final = re.compile(r"\d{8}T\d{6}Z(\.\d+)?", re.ASCII)
 _UNSAFE: Final = frozenset("%[]|^\\#?")
@@ -151,6 +154,21 @@ class Lake:
             raise WriterConflictError(
                 f"found {path} already written; expected to be its only writer: read that one"
             )
+
+    def withdraw(self, folder: str, *, word: str) -> None:
+        """Take a table away and leave a word in its place, so that nobody reads on unaware."""
+        filesystem, inner = open_filesystem(self._inside(folder))
+        # The log goes first: without it no reader takes the files for a table.
+        for path in (f"{inner}/_delta_log", inner):
+            filesystem.delete_dir_contents(path, missing_dir_ok=True)
+        with filesystem.open_output_stream(f"{inner}/{WITHDRAWN}") as sink:
+            sink.write(word.encode())
+
+    def remove_word(self, folder: str) -> None:
+        """Take away the word that `withdraw` left, where there is one."""
+        if self.exists(path := f"{folder}/{WITHDRAWN}"):
+            filesystem, inner = open_filesystem(self._inside(path))
+            filesystem.delete_file(inner)
 
     def list_names(self, path: str) -> tuple[str, ...]:
         """Return the names in a folder, sorted, hidden ones left out; none if it is not there."""

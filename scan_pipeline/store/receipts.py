@@ -5,13 +5,19 @@ for readers, who then need no engine; one that is missing is written again from 
 """
 
 import re
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from scan_pipeline.core.errors import GateClosedError, TamperedError, WriterConflictError
+from scan_pipeline.core.errors import (
+    EvidenceError,
+    GateClosedError,
+    TamperedError,
+    WriterConflictError,
+)
 from scan_pipeline.core.receipt import Receipt, parse_statement
 from scan_pipeline.core.value import record
-from scan_pipeline.store.lake import RECEIPT_SUFFIX, Lake
+from scan_pipeline.store.lake import RECEIPT_SUFFIX, Lake, check_generation
 from scan_pipeline.store.trust import Trust, Verified
 
 if TYPE_CHECKING:
@@ -39,6 +45,14 @@ class StoredReceipt:
     key_id: str
 
 
+@record
+class Untrusted:
+    """A file in the place of a receipt that is none of its generation, and why."""
+
+    generation: str
+    reason: str
+
+
 class ReceiptStore:
     """The receipts of one scan.
 
@@ -51,24 +65,46 @@ class ReceiptStore:
         self._lake, self._scan = lake, scan
 
     def has(self, generation: str) -> bool:
-        """Say whether a generation has its receipt."""
-        return self._lake.exists(self._lake.receipt_path(self._scan, generation)) or (
-            self._committed(generation) is not None
-        )
+        """Say whether a generation has its receipt; a file that was never committed is none.
+
+        Raises:
+            ContractError: no generation has such a name.
+        """
+        return self._committed(check_generation(generation)) is not None
 
     def generations(self) -> list[str]:
-        """Return the generations that have a receipt, oldest first."""
+        """Return the generations under whose name a receipt is filed, oldest first.
+
+        Whoever can write to the folder can put a file there: `look` says which are receipts.
+        """
         folder = self._lake.receipt_path(self._scan, "20000101T000000Z").rsplit("/", 1)[0]
         found = (_FILE.fullmatch(name) for name in self._lake.list_names(folder))
         return sorted((match[1] for match in found if match), key=generation_order)
 
-    def unfiled(self) -> list[str]:
-        """Return the generations whose committed receipt a break left without its file."""
+    def committed_generations(self) -> list[str]:
+        """Return the generations whose receipt was committed, oldest first."""
         if not self._has_table():
             return []
+        return sorted(self._table().generations(), key=generation_order)
+
+    def unfiled(self) -> list[str]:
+        """Return the generations whose committed receipt a break left without its file."""
         filed = set(self.generations())
-        committed = (each for each in self._table().generations() if each not in filed)
-        return sorted(committed, key=generation_order)
+        return [each for each in self.committed_generations() if each not in filed]
+
+    def look(self, generation: str, *, trust: Trust) -> StoredReceipt | Untrusted:
+        """Return the receipt that is filed for a generation, or why what lies there is none."""
+        try:
+            return self.read(generation, trust=trust)
+        except (EvidenceError, GateClosedError) as error:
+            return Untrusted(generation=generation, reason=str(error))
+
+    def look_committed(self, generation: str, *, trust: Trust) -> StoredReceipt | None:
+        """Return the receipt that was committed for a generation, if its signature holds."""
+        for envelope in self.committed(generation):
+            with suppress(EvidenceError):
+                return self._verified(generation, envelope, trust=trust)
+        return None
 
     def read(self, generation: str, *, trust: Trust) -> StoredReceipt:
         """Read one receipt and check its signature.
@@ -81,7 +117,9 @@ class ReceiptStore:
             raise GateClosedError(
                 scan=self._scan, generation=generation, reason="no receipt; expected one"
             )
-        envelope = self.envelope(generation)
+        return self._verified(generation, self.envelope(generation), trust=trust)
+
+    def _verified(self, generation: str, envelope: bytes, *, trust: Trust) -> StoredReceipt:
         verified: Verified = trust.verify(envelope)
         receipt = parse_statement(verified.payload)
         if (receipt.scan, receipt.scan_generation) != (self._scan, generation):

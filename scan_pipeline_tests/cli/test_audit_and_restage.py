@@ -1,5 +1,8 @@
 """`audit` computes a receipt again; `restage` judges its pages again under a corrected file."""
 
+import base64
+import json
+from hashlib import sha256
 from typing import Any
 
 from scan_pipeline.simulator.faults import RecordDamaged
@@ -76,3 +79,32 @@ def test_restage_under_another_scope_is_two(scan_pipeline: CommandLine) -> None:
 
     assert result.exit_code == 2
     assert "another question" in result.stderr
+
+
+def test_superseded_generation_is_read_by_its_receipt_alone(scan_pipeline: CommandLine) -> None:
+    def more(facts: dict[str, Any]) -> None:
+        facts["contract"]["expect"]["count"] = 101
+
+    with registry(size=100) as url:
+        scan_pipeline("run", scan_pipeline.scan_file(url))
+    (before,) = scan_pipeline.json("generations", "shop")
+    receipt = scan_pipeline("receipt", "shop", "--raw").stdout
+    file = scan_pipeline.scan_file(url, change=more)
+    told = scan_pipeline("read", file, "--limit", "0", "--format", "json")
+    assert json.loads(told.stdout)["judged_under"] == "another"
+    assert "judged under another judgement" in told.stderr
+    scan_pipeline.json("restage", file, before["generation"], code=1)
+
+    refused = scan_pipeline("read", file, before["generation"])
+    envelope = json.loads(receipt)
+    receipt_id = f"sha256:{sha256(base64.b64decode(envelope['payload'])).hexdigest()}"
+    opened = scan_pipeline("read", file, "--receipt", receipt_id, "--format", "json")
+
+    assert refused.exit_code == 1
+    assert f"judged again as {before['generation']}.2" in refused.stderr
+    answer = json.loads(opened.stdout)
+    assert answer["superseded_by"].startswith("sha256:")
+    assert {each["_superseded_by"] for each in answer["records"]} == {answer["superseded_by"]}
+    listed = scan_pipeline.json("generations", "shop")
+    assert [each["superseded_by"] for each in listed] == [None, f"{before['generation']}.2"]
+    assert [each["published"] for each in listed] == [False, False]

@@ -11,8 +11,16 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securesystemslib.signer import CryptoSigner
 
-from scan_pipeline.core.errors import ConfigurationError, GateClosedError, TamperedError
+from scan_pipeline.core.errors import (
+    ConfigurationError,
+    EvidenceError,
+    GateClosedError,
+    TamperedError,
+)
+from scan_pipeline.stages.naming import free_generation
+from scan_pipeline.stages.publish import published_generation
 from scan_pipeline.stages.reading import Collection
+from scan_pipeline.stages.run import repair_published
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.project import Project
 from scan_pipeline.store.trust import sign
@@ -71,9 +79,15 @@ def test_receipt_edited(sealed: SealedLake, what: str) -> None:
 
     assert {each.name for each in report.disagreements} == {"signature"}
     assert (report.level, report.receipt_id) == ("receipt", None)
+    collection = Collection(sealed.scan, workspace=sealed.workspace())
     with pytest.raises(TamperedError) as refused:
-        Collection(sealed.scan, workspace=sealed.workspace()).latest()
+        collection.generation(sealed.second)
     assert refused.value.what == "signature"
+    # It keeps nobody from the generation before it, and everybody is told.
+    assert collection.latest().receipt.scan_generation == sealed.first
+    ((named, why),) = collection.standing().newer
+    assert named == sealed.second
+    assert "no receipt of it" in why
 
 
 @pytest.mark.parametrize("of", ["another generation", "another scan"])
@@ -140,3 +154,31 @@ def test_trust_file_inside_the_lake_is_refused(sealed: SealedLake) -> None:
 
     with pytest.raises(ConfigurationError, match="inside the lake"):
         Workspace(project, environ={}).trust  # noqa: B018  # reading it is the act
+
+
+FUTURE = "20991231T000000Z"
+
+
+@pytest.mark.parametrize("junk", ["a copy of another's", "no receipt", "a folder"])
+def test_file_that_is_no_receipt_of_its_name_blocks_nobody(sealed: SealedLake, junk: str) -> None:
+    """A copy under a newer name is not that generation's; nor does it name the next one."""
+    place = sealed.receipt_file(FUTURE)
+    match junk:
+        case "a folder":
+            place.mkdir()
+        case "no receipt":
+            place.write_bytes(b"junk")
+        case _:
+            shutil.copy(sealed.receipt_file(), place)
+    workspace = sealed.workspace()
+    collection = Collection(sealed.scan, workspace=workspace)
+
+    assert collection.latest().receipt.scan_generation == sealed.second
+    assert [name for name, _ in collection.standing().newer] == [FUTURE]
+    assert not workspace.receipts(sealed.scan.name).has(FUTURE)
+    assert free_generation(sealed.scan.name, workspace=workspace) < FUTURE
+    repair_published(sealed.scan, workspace=workspace)
+    assert published_generation(sealed.scan.name, workspace=workspace) == sealed.second
+    assert sealed.audit().disagreements == ()
+    with pytest.raises(EvidenceError):
+        collection.generation(FUTURE)
