@@ -65,10 +65,20 @@ class CountFacts:
 
 @record
 class SnapshotFacts:
-    """A pin: the source version that the first answer reports and every later request names."""
+    """A pin: the source version that the first answer reports and every later request names.
+
+    Attributes:
+        at: where an answer reports the version.
+        send_as: parameter that names it.
+        travels_in: what names it in a later request. `continuation`: the token carries it, and the
+            parameter must not stand beside one; it is sent where the first page is read again.
+            What a token carries cannot be seen, so that every page must report the version.
+        basis: why it is believed that the source honours it.
+    """
 
     at: FieldPath
     send_as: str
+    travels_in: Literal["request", "continuation"] = "request"
     basis: Basis = "user_declared"
 
 

@@ -188,7 +188,8 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
         ),
         "page_size_not_honoured": _kind(
             "error",
-            "the source chose another page size than was asked for, and its pages go by number",
+            "the source chose another page size than was asked for where its protocol does not "
+            "allow it",
             "declare a page_size at or below the source's own cap",
         ),
         "source_window": _kind(

@@ -11,7 +11,7 @@ from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.page import End, Page, Position
 from scan_pipeline.core.value import record
-from scan_pipeline.core.vocabulary import MAY_MOVE, LimitName
+from scan_pipeline.core.vocabulary import MAY_MOVE, LimitName, Severity
 
 NO_PROGRESS_PAGES = 3
 """Consecutive pages of records already read after which a source-led walk stops."""
@@ -54,9 +54,10 @@ class Walk:
     Rules, checked for each page (`admit`):
 
     - the frozen part of the request is the one the walk began with;
-    - under a pin, the first page names the version and every later page the same one;
+    - under a pin, the first page names the version and every later page the same one; a later page
+      may be silent where the request names it, and not where a continuation carries it;
     - an exact total does not move; a page holds as many records as it says; nothing remains at
-      the end;
+      the end (an estimate that disagrees is noted, and decides nothing);
     - records already read do not come again: at once a break where we compute the position
       ourselves, after `NO_PROGRESS_PAGES` in a row where the source leads.
 
@@ -194,11 +195,12 @@ class Walk:
         if self._contract.consistency != "snapshot" or self._source.snapshot is None:
             return
         reported = page.reported.pin
+        unseen = self._source.snapshot.travels_in == "continuation"
+        if reported is None and (self.pin is None or unseen):
+            raise ProtocolError(
+                "pin_not_reported", f"page {ordinal} names no version at snapshot.at"
+            )
         if self.pin is None:
-            if reported is None:
-                raise ProtocolError(
-                    "pin_not_reported", f"page {ordinal} names no version at snapshot.at"
-                )
             self.pin = reported
         elif reported is not None and reported != self.pin:
             raise ProtocolError(
@@ -207,7 +209,10 @@ class Walk:
             )
 
     def _check_counts(self, page: Page, ordinal: int) -> None:
-        reported = page.reported
+        reported, count = page.reported, self._source.count
+        weight: Severity | None = (
+            "note" if count is not None and count.exactness == "estimate" else None
+        )
         if reported.page is not None and reported.page != page.records:
             self.findings.append(
                 finding(
@@ -215,11 +220,18 @@ class Walk:
                     page=ordinal,
                     expected=reported.page,
                     found=page.records,
+                    severity=weight,
                 )
             )
         if isinstance(page.continuation, End) and reported.remaining:
             self.findings.append(
-                finding("remaining_at_end", page=ordinal, expected=0, found=reported.remaining)
+                finding(
+                    "remaining_at_end",
+                    page=ordinal,
+                    expected=0,
+                    found=reported.remaining,
+                    severity=weight,
+                )
             )
         if not self._source.exact_total:
             return

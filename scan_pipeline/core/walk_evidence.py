@@ -12,7 +12,11 @@ Recheck = Literal["equal", "differs", "not_done"]
 
 @record
 class PinEvidence:
-    """How the pin fared: the version, whether every request named it, and the recheck."""
+    """How the pin fared: the version, whether every request named it, and the recheck.
+
+    Where a continuation carries the version, `sent_on_every_request` says that every answer named
+    it.
+    """
 
     version: str | None = None
     sent_on_every_request: bool = False

@@ -253,7 +253,7 @@ def _columns_needed(source: SourceFacts, contract: Contract) -> Iterator[tuple[s
 def _wrong_addresses(source: SourceFacts) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield each address that is none, shows a secret, or lies where credentials must not go."""
     facts = source_json(source)
-    if "url" not in facts:
+    if facts.get("url") is None:
         return
     asides = {name: value for name, value in facts.items() if isinstance(value, dict)}
     addresses = {("url",): facts["url"]}

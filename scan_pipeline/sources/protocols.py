@@ -27,6 +27,7 @@ class Protocol:
 MODULES: Final[Mapping[str, str]] = {
     "aws": "scan_pipeline.sources.aws",
     "etcd": "scan_pipeline.sources.etcd",
+    "kubernetes": "scan_pipeline.sources.kubernetes",
     "last_key": "scan_pipeline.sources.last_key",
     "mcp_tool": "scan_pipeline.sources.mcp_tool",
     "next_link": "scan_pipeline.sources.next_link",

@@ -100,7 +100,10 @@ def _pin_evidence(scan: Scan, pages: Sequence[Event], close: dict[str, Any] | No
     if scan.contract.consistency != "snapshot" or not pages:
         return PinEvidence()
     version = pages[0].facts["pin"]
-    sent = all(event.facts["sent_pin"] == version for event in pages[1:])
+    # What a continuation carries is not ours to read: there, every answer names its version.
+    unseen = scan.source.snapshot is not None and scan.source.snapshot.travels_in == "continuation"
+    named = "pin" if unseen else "sent_pin"
+    sent = all(event.facts[named] == version for event in pages[1:])
     checked = close["recheck"] if close else []
     recheck: Recheck = "not_done"
     if checked:

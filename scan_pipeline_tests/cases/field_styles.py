@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from scan_pipeline_tests.cases.replay import Case, Expected, Replay, scan_file
-from scan_pipeline_tests.cases.scripts import InOrder
+from scan_pipeline_tests.cases.scripts import ClusterInOrder, InOrder, as_lists
 
 Builder = Callable[[Case], list[Replay]]
 
@@ -196,10 +196,40 @@ def _keyed(replay: Replay, key: str) -> Replay:
     )
 
 
+def _k8s(case: Case) -> list[Replay]:
+    scenario, expected = case["scenario"], case["expected"]
+    config, listed = scenario["config"], {"kind": "PodList", "api_version": "v1"}
+    return [
+        Replay(
+            name=case["id"],
+            attributes=scan_file(
+                case["id"],
+                {
+                    "provider": "kubernetes",
+                    "access": "direct",
+                    "url": "https://cluster.test",
+                    "resource": {"version": "v1", "plural": "pods", "kind": "Pod"},
+                    "limit": config["page_size"],
+                },
+                key=[config["id"]],
+                denominator="end_signal",
+                operation={"restarts": 0},
+            ),
+            script=ClusterInOrder(
+                as_lists(scenario["responses"], **listed), continuation=[config["next_param"]]
+            ),
+            expected=Expected(
+                kind=expected["error_kind"] or "complete", ids=tuple(expected["ids"])
+            ),
+        )
+    ]
+
+
 FIELD_STYLES: Mapping[str, Builder] = {
     "aws": _aws,
     "cursor": _cursor,
     "graph": _graph,
+    "k8s": _k8s,
     "keyset": _keyset,
     "next_link": _next_link,
     "offset": _offset,

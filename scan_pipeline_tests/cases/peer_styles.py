@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from scan_pipeline_tests.cases.replay import Case, Expected, Replay, scan_file
-from scan_pipeline_tests.cases.scripts import BySelector
+from scan_pipeline_tests.cases.scripts import BySelector, ClusterBySelector, as_lists
 
 Builder = Callable[[Case], list[Replay]]
 
@@ -94,10 +94,45 @@ def _slack(case: Case) -> list[Replay]:
     return [_replay(case, {"provider": "slack"})]
 
 
+def _k8s(case: Case) -> list[Replay]:
+    """Return a walk under the list's own version, whose end is the documented denominator."""
+    config, expected = case["config"], case["expected"]
+    complete = expected["outcome"] == "complete"
+    kind = "complete_in_snapshot" if complete else expected["kind"]
+    names = ("generations", "snapshot")
+    return [
+        Replay(
+            name=case["id"],
+            attributes=scan_file(
+                case["id"],
+                {
+                    "provider": "kubernetes",
+                    "access": "direct",
+                    "url": "https://cluster.test",
+                    "resource": {"version": "v1", "plural": "pods", "kind": "Pod"},
+                },
+                key=[config["id"]],
+                consistency="snapshot",
+                denominator="end_signal",
+                accept={},
+                operation={"restarts": 1 if "on_expired" in config else 0},
+            ),
+            script=ClusterBySelector(as_lists(case["pages"], kind="PodList", api_version="v1")),
+            expected=Expected(
+                kind={"snapshot_drift": "version_changed"}.get(kind, kind),
+                ids=tuple(expected["ids"] if complete else expected["ids_before"]),
+                facts={name: expected[name] for name in names if name in expected},
+            ),
+            cancel_after=config.get("cancel_after_page"),
+        )
+    ]
+
+
 PEER_STYLES: Mapping[str, Builder] = {
     "cursor": _cursor,
     "header_link": _link,
     "json_link": _link,
+    "k8s": _k8s,
     "keyset": _keyset,
     "offset": _offset,
     "page_number": _page_number,

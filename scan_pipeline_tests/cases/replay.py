@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scan_pipeline.core.contract import Scan
-from scan_pipeline.core.errors import GateClosedError, ScanPipelineError
+from scan_pipeline.core.errors import CancelledError, GateClosedError, ScanPipelineError
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages.audit import Audit
@@ -49,6 +49,7 @@ class Replay:
         environ: secrets.
         manifest: keys known from elsewhere, one JSON value a line, written to a file that the scan
             file names as `MANIFEST`.
+        cancel_after: number of requests after which the walk is cancelled, None for never.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Replay:
     expected: Expected
     environ: Mapping[str, str] = field(default_factory=dict)
     manifest: Sequence[str] = ()
+    cancel_after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,13 @@ def run(
     except ScanPipelineError as error:
         return Outcome(refused=str(error))
     workspace = workspace_with(environ=replay.environ, inner=replay.script, sleep=slept.append)
-    night = run_scan(scan, workspace=workspace)
+
+    def check_cancelled() -> None:
+        after = replay.cancel_after
+        if after is not None and replay.script and len(replay.script.asked) >= after:
+            raise CancelledError("the case cancels its walk here")
+
+    night = run_scan(scan, workspace=workspace, check_cancelled=check_cancelled)
     generation = night.stored.receipt.scan_generation
     rows = _rows(scan, generation, workspace)
     collection = Collection(scan, workspace=workspace)

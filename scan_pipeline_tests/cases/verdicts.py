@@ -20,6 +20,7 @@ class Verdict:
         codes: findings, one of which must be there.
         status: coverage status.
         partial: whether the records open as a live traversal.
+        whole: whether they open as a whole collection.
     """
 
     traversal: str
@@ -27,6 +28,7 @@ class Verdict:
     codes: frozenset[str]
     status: str
     partial: bool = False
+    whole: bool = False
 
 
 def _failed(*codes: str) -> Verdict:
@@ -47,6 +49,10 @@ def _live(*codes: str) -> Verdict:
 
 VERDICTS: Mapping[str, Verdict] = {
     "complete": _live(),
+    "complete_in_snapshot": Verdict(
+        "finished", ("end_signal",), frozenset(), "verified", partial=True, whole=True
+    ),
+    "cancelled": Verdict("cancelled", ("cancelled",), frozenset({"cancelled"}), "unknown"),
     # stopped, capped
     "no_progress_budget": _interrupted("limit_reached"),
     "budget_reached": _interrupted("limit_reached"),
@@ -75,6 +81,7 @@ VERDICTS: Mapping[str, Verdict] = {
     "cross_origin_link": _failed("destination_refused"),
     # conflicted
     "scope_mismatch": _failed("request_changed"),
+    "version_changed": _failed("snapshot_changed"),
     "count_mismatch": _failed("end_signals_disagree"),
     "short_of_total": _disproved("count_missed"),
     "sort_not_total": _disproved("duplicate_delivery", "conflicting_versions"),
@@ -86,7 +93,9 @@ VERDICTS: Mapping[str, Verdict] = {
 }
 """By the case's word, ours."""
 
-REFUSED_WHOLE = frozenset({"contradictory_end", "contradictory_signals", "invalid_terminal_field"})
+REFUSED_WHOLE = frozenset(
+    {"contradictory_end", "contradictory_signals", "invalid_terminal_field", "version_changed"}
+)
 """Words for an answer that is no page by its contract; with us nothing of it is kept, while the
 cases count its records as read before the error."""
 
@@ -115,8 +124,8 @@ def disagreements(replay: Replay, outcome: Outcome) -> Iterator[str]:
     yield from _of_verdict(VERDICTS[expected.kind], expected, outcome)
     yield from _of_ids(expected, outcome)
     yield from _of_facts(replay, outcome)
-    if outcome.whole:
-        yield "the gate opened for a whole collection over a live source"
+    if outcome.whole != VERDICTS[expected.kind].whole:
+        yield f"the gate for a whole collection is {'open' if outcome.whole else 'closed'}"
     if not outcome.audit_agrees:
         yield "the audit does not agree with the receipt"
 
@@ -132,6 +141,8 @@ def _of_verdict(verdict: Verdict, expected: Expected, outcome: Outcome) -> Itera
         yield f"findings are {sorted(outcome.codes)}; expected one of {sorted(verdict.codes)}"
     if expected.kind == "complete" and not outcome.codes <= OF_A_LIVE_WALK | _of_attempts(expected):
         yield f"findings are {sorted(outcome.codes)}; expected those of a live walk alone"
+    if expected.kind == "complete_in_snapshot" and not outcome.codes <= _of_attempts(expected):
+        yield f"findings are {sorted(outcome.codes)}; expected none"
     if (outcome.partial is not None) != verdict.partial:
         yield f"the partial gate is {'open' if outcome.partial is not None else 'closed'}"
 
@@ -164,6 +175,7 @@ def _of_facts(replay: Replay, outcome: Outcome) -> Iterator[str]:
         "requests": len(asked),
         "generations": 0 if night is None else 1 + len(night.earlier),
         "columns": sorted(outcome.columns),
+        "snapshot": receipt.snapshot_id,
         "requests_to": {
             host: sum(1 for url in asked if f"//{host}" in url)
             for host in facts.get("requests_to", {})

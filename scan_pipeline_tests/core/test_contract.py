@@ -68,7 +68,13 @@ def digests(shipped, edit):
         ({"contract.partition_by": "status"}, {"judgement"}),
         ({"contract.consistency": "live"}, {"judgement"}),
         ({"contract.delivery": "at_least_once"}, {"judgement"}),
-        ({"contract.denominator": "end_signal"}, {"judgement"}),
+        (
+            {
+                "contract.denominator": "end_signal",
+                "source.end_signal_basis": "provider_documented",
+            },
+            {"scope", "judgement"},
+        ),
         ({"contract.expect.count": 8_743}, {"judgement"}),
         ({"contract.expect.every_record": {"tenant": "globex"}}, {"judgement"}),
         ({"contract.accept.nonconforming": 1}, {"judgement"}),

@@ -180,7 +180,13 @@ def test_pin_recheck_decides_under_a_snapshot_alone(things):
 
 def test_end_signal_is_a_denominator_where_the_contract_says_so(things):
     alone = replace(FIGURES, expectations=())
-    scan = things({"contract.denominator": "end_signal", "source.count": ...})
+    scan = things(
+        {
+            "source.end_signal_basis": "provider_documented",
+            "contract.denominator": "end_signal",
+            "source.count": ...,
+        }
+    )
 
     judged = judge(scan, WALK, alone)
 

@@ -18,6 +18,9 @@ def leaf(name):
     return sha256(str(name).encode()).digest()
 
 
+CARRIED = {"source.snapshot.travels_in": "continuation"}
+
+
 def page(*records, pin="v1", total=None, follows=None, **changed):
     """A page of these records, under a pin, with more to follow unless told otherwise."""
     reported = {"pin": pin, "total": total}
@@ -109,6 +112,19 @@ def test_first_page_without_a_version_is_refused(walk):
         walk().admit(page(1, pin=None))
 
     assert refused.value.code == "pin_not_reported"
+
+
+@pytest.mark.parametrize("again", [None, "v2"])
+def test_version_that_a_continuation_carries_is_named_by_every_page(walk, again):
+    """What travels in a token cannot be seen in the request."""
+    walked = walk(CARRIED)
+    walked.admit(page(1, pin="v1"))
+    walked.admit(page(2, pin="v1"))
+
+    with pytest.raises(ProtocolError) as refused:
+        walked.admit(page(3, pin=again))
+
+    assert refused.value.code == ("pin_not_reported" if again is None else "snapshot_changed")
 
 
 def test_version_is_nobodys_business_without_a_snapshot(walk):
@@ -302,6 +318,16 @@ def test_something_that_remains_at_the_end_fails(walk):
     walked.admit(page(1, remaining=4, follows=END))
 
     assert [(each.code, each.found) for each in walked.findings] == [("remaining_at_end", "4")]
+
+
+def test_estimate_that_disagrees_is_noted_and_decides_nothing(walk):
+    walked = walk({"source.count": {"at": "n", "means": "remaining", "exactness": "estimate"}})
+    walked.admit(page(1, remaining=4, follows=END))
+
+    assert walked.total is None
+    assert [(each.code, each.severity) for each in walked.findings] == [
+        ("remaining_at_end", "note")
+    ]
 
 
 def test_page_holds_as_many_as_it_says(walk):

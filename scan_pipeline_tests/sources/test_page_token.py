@@ -218,6 +218,28 @@ def test_identity_and_mark_are_asked_before_the_first_page(asked):
     assert query(here.requests[-1]) == {"to": "1000"}
 
 
+def test_identity_is_asked_by_post_where_it_wants_a_body(asked):
+    review = {"kind": "Review"}
+    edits = {"source.identity": {"url": "http://source.test/me", "at": "me", "body": review}}
+    here = asked(edits=edits, me={"me": "auditor"})
+
+    assert here.source.opening().principal == "auditor"
+    (request,) = here.requests
+    assert (request.method, request.headers["content-type"]) == ("POST", "application/json")
+    assert json.loads(request.content) == review
+
+
+def test_pin_that_a_token_carries_is_not_sent_beside_one(asked):
+    """It is sent where the first page is read again; no other page claims that it was."""
+    here = asked(edits={"source.snapshot.travels_in": "continuation"})
+
+    later = here.fetch(token="k", pin="v1")
+    again = here.fetch(pin="v1")
+
+    assert [query(each) for each in here.requests] == [{"cursor": "k"}, {"version": "v1"}]
+    assert (later.position.pin, again.position.pin) == (None, "v1")
+
+
 @pytest.mark.parametrize("answer", [{}, {"user": {"name": ""}}, {"user": {"name": 7}}, []])
 def test_identity_that_names_nobody_is_an_error(asked, answer):
     with pytest.raises(ProtocolError) as refused:

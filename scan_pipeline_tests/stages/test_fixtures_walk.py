@@ -21,6 +21,11 @@ NO_COUNT = {
 }
 """Edits that leave the end signal as the only word on how many there are."""
 
+END_PROVES = {
+    "source.end_signal_basis": "provider_documented",
+    "contract.denominator": "end_signal",
+}
+
 ENDS_WHEN_ABSENT = {
     "source.next": {"at": "page.next_cursor", "send_as": "cursor", "ends_when": [{"is": "absent"}]}
 }
@@ -245,7 +250,7 @@ def test_one_denominator_of_the_contract_is_enough_to_tell(bench, opens, expect,
 
 
 def test_end_signal_is_a_denominator_where_the_contract_says_so(bench, opens):
-    walked = bench.walk(bench.registry(), {**NO_COUNT, "contract.denominator": "end_signal"})
+    walked = bench.walk(bench.registry(), {**NO_COUNT, **END_PROVES})
     assumed = {each.name: each.basis for each in walked.receipt.assumptions}
 
     assert walked.verdict == WHOLE

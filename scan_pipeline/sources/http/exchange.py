@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
+from http import HTTPStatus
 from typing import Annotated, Final
 
 import httpx2
@@ -31,6 +32,8 @@ class Call:
     headers: tuple[tuple[str, str], ...] = ()
     method: Annotated[str, Field(pattern="^(GET|POST)$")] = "GET"
     content: bytes | None = field(default=None, repr=False)
+    success: tuple[int, ...] = (HTTPStatus.OK,)
+    """Statuses that say that the answer is there, and whole."""
 
 
 class Exchange:

@@ -76,12 +76,14 @@ class IdentityFacts:
 
     Attributes:
         url: the side address that is asked.
+        body: JSON that it is asked with, by POST; None for GET.
         at: where the principal lies in its answer.
         tenant_at: where the tenant lies.
         expect: the only principal this scan may be walked as; two principals see two populations.
     """
 
     url: str
+    body: Mapping[str, JsonValue] | None = None
     at: FieldPath
     tenant_at: FieldPath | None = None
     expect: str | None = None

@@ -84,11 +84,13 @@ class NetworkFacts:
         proxy: the proxy to go through; `none` for no proxy whatever the variables say.
         ca_bundle: path of a PEM file with the only certificates that are trusted.
         client_certificate: what proves who we are.
+        server_name: name that the source's certificate must bear, where it is not the address's.
     """
 
     proxy: ProxyFacts | Literal["none"] | None = None
     ca_bundle: AbsolutePath | None = None
     client_certificate: ClientCertificate | None = None
+    server_name: str | None = None
 
 
 class Network:
@@ -101,6 +103,11 @@ class Network:
 
     def __init__(self, facts: NetworkFacts | None, environ: Mapping[str, str]) -> None:
         self._facts, self._environ = facts or NetworkFacts(), environ
+
+    @property
+    def server_name(self) -> str | None:
+        """Return the name that is asked for and checked in TLS, None for the address's own."""
+        return self._facts.server_name
 
     def tls(self) -> ssl.SSLContext:
         """Return what is trusted, and what proves who we are.

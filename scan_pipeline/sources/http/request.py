@@ -55,11 +55,18 @@ class FrozenRequest:
     def held_still(self, position: Position) -> list[Added]:
         """Return what holds the collection still: the pin and the bound, where there are any."""
         facts, added = self._facts, list[Added]()
-        if facts.snapshot is not None and position.pin is not None:
-            added.append(self._ours(facts.snapshot.send_as, position.pin))
+        pin = self.named_pin(position)
+        if facts.snapshot is not None and pin is not None:
+            added.append(self._ours(facts.snapshot.send_as, pin))
         if facts.high_water_mark is not None and position.high_water_mark is not None:
             added.append(self._ours(facts.high_water_mark.send_as, position.high_water_mark))
         return added
+
+    def named_pin(self, position: Position) -> str | None:
+        """Return the pin that the request itself names; a continuation may carry it instead."""
+        pin = self._facts.snapshot
+        carried = pin is not None and pin.travels_in == "continuation"
+        return None if carried and position.token is not None else position.pin
 
     def fingerprint(self, position: Position) -> bytes:
         """Digest what must be equal on every request: all but cursor, pin and page size."""

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, TypeVar
 
+from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
 from scan_pipeline.sources.http.facts import HttpFacts
-from scan_pipeline.sources.http.request import Added
+from scan_pipeline.sources.http.request import JSON, Added
 from scan_pipeline.sources.http.responses import Answer
 from scan_pipeline.sources.http.transport import Call, Transport, read_json
 
@@ -32,7 +34,10 @@ class SideQuestions:
         if facts is None:
             return None, None
         principal, tenant = principal_in(
-            self._get(facts.url), at=facts.at, tenant_at=facts.tenant_at, where=facts.url
+            self._send(facts.url, read=read_json, body=facts.body),
+            at=facts.at,
+            tenant_at=facts.tenant_at,
+            where=facts.url,
         )
         if facts.expect is not None and principal != facts.expect:
             raise ProtocolError(
@@ -70,12 +75,23 @@ class SideQuestions:
         return self._send(url, read=read_json, params=params)
 
     def _send(
-        self, url: str, *, read: Callable[[Answer], T], params: Mapping[str, str] | None = None
+        self,
+        url: str,
+        *,
+        read: Callable[[Answer], T],
+        params: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
     ) -> T:
+        headers = dict(self._facts.headers)
+        if body is not None and not any(name.lower() == "content-type" for name in headers):
+            headers["content-type"] = JSON
         call = Call(
             url=url,
             params=tuple((params or {}).items()),
-            headers=tuple(self._facts.headers.items()),
+            headers=tuple(headers.items()),
+            method="GET" if body is None else "POST",
+            content=None if body is None else canonical_json(dict(body)),
+            success=(HTTPStatus.OK,) if body is None else (HTTPStatus.OK, HTTPStatus.CREATED),
         )
         return self._transport.send(call, read=read, refused=_untold).value
 

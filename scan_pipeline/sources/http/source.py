@@ -20,7 +20,9 @@ from scan_pipeline.sources.http.envelope import (
     value_at,
 )
 from scan_pipeline.sources.http.facts import HttpFacts
+from scan_pipeline.sources.http.held_credentials import HeldCredentials
 from scan_pipeline.sources.http.nested_lists import cut_lists
+from scan_pipeline.sources.http.network import Network
 from scan_pipeline.sources.http.record_formats import records_of
 from scan_pipeline.sources.http.reported import reported
 from scan_pipeline.sources.http.request import FrozenRequest
@@ -53,10 +55,18 @@ class HttpSource(Source):
         facts: the collection.
         surroundings: the world around it.
         origins: origins that links may lead to, beside the source's own.
+        credentials: makes the secret headers; None for those that the facts name.
+        network: the ways out of here; None for the common ones.
     """
 
     def __init__(
-        self, facts: HttpFacts, surroundings: Surroundings, *, origins: tuple[str, ...] = ()
+        self,
+        facts: HttpFacts,
+        surroundings: Surroundings,
+        *,
+        origins: tuple[str, ...] = (),
+        credentials: HeldCredentials | None = None,
+        network: Network | None = None,
     ) -> None:
         auth, environ = facts.auth, surroundings.environ
         self._http, self._environ = facts, environ
@@ -64,14 +74,20 @@ class HttpSource(Source):
         self._transport = Transport(
             facts.url,
             origins=origins,
-            credentials=lambda: auth.headers(environ) if auth else {},
+            credentials=credentials or (lambda: auth.headers(environ) if auth else {}),
             retries=surroundings.retries,
             responses=facts.responses,
             inner=surroundings.inner,
+            network=network,
             clock=surroundings.clock,
             sleep=surroundings.sleep,
         )
         self._aside = SideQuestions(facts, self._transport)
+
+    @property
+    def credential_changes(self) -> int:
+        """Return how often the secret headers have become others since the first request."""
+        return self._transport.credential_changes
 
     @abstractmethod
     def call(self, position: Position) -> Call:
@@ -198,7 +214,7 @@ class HttpSource(Source):
         continuation = self.follows(received, position)
         told = reported(received.around, received.answer.headers, self._http)
         return Page(
-            position=position,
+            position=replace(position, pin=self.request.named_pin(position)),
             fingerprint=self.request.fingerprint(position),
             continuation=continuation,
             body=received.answer.body,

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
-from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
 import httpx2
@@ -180,7 +179,7 @@ class Transport:
             raise
         received_at = self._clock()
         broken: ProtocolError | None = None
-        if answer.status == HTTPStatus.OK:
+        if answer.status in call.success:
             try:
                 value = read(answer)
             except ProtocolError as error:

@@ -41,6 +41,9 @@ class Wire(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request and return its answer, the body still to come."""
         pool = self._pool(request.url)
+        extensions = dict(request.extensions)
+        if self._network.server_name is not None:
+            extensions["sni_hostname"] = self._network.server_name
         with _told_alike(request):
             answer = pool.handle_request(
                 httpcore2.Request(
@@ -48,7 +51,7 @@ class Wire(httpx2.BaseTransport):
                     url=_url(request.url),
                     headers=request.headers.raw,
                     content=request.stream,
-                    extensions=request.extensions,
+                    extensions=extensions,
                 )
             )
         return httpx2.Response(
