@@ -27,6 +27,8 @@ def _held_still(scan: Scan) -> Iterator[Assumption]:
     match scan.contract.consistency:
         case "snapshot" if source.snapshot is not None:
             yield Assumption(name="pin_honoured", basis=source.snapshot.basis)
+            if source.snapshot.rotates:
+                yield Assumption(name="pin_names_one_version", basis=source.snapshot.basis)
         case "high_water_mark" if source.high_water_mark is not None:
             for name in ("append_only", "rows_immutable", "keys_visible_in_order"):
                 yield Assumption(name=name, basis=source.high_water_mark.basis)
@@ -51,6 +53,8 @@ def _counted(scan: Scan) -> Iterator[Assumption]:
 def _asked(scan: Scan, walk: WalkEvidence) -> Iterator[Assumption]:
     """Yield what makes all pages answers to one question of one principal."""
     source = scan.source
+    for name, basis in source.believed:
+        yield Assumption(name=name, basis=basis)
     yield Assumption(
         name="principal_view_constant", basis="observed" if _seen_constant(walk) else "assumed"
     )

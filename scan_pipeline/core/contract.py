@@ -7,7 +7,7 @@ digest decides whether two generations are comparable.
 """
 
 from abc import ABC
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from dataclasses import Field as DataclassField
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
@@ -15,9 +15,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from scan_pipeline.core.canonical import digest_of
+from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import adapter, record
 from scan_pipeline.core.vocabulary import (
     WHOLE_COLLECTION,
+    AssumptionBasis,
     Basis,
     ConclusionScope,
     Consistency,
@@ -74,12 +76,22 @@ class SnapshotFacts:
             parameter must not stand beside one; it is sent where the first page is read again.
             What a token carries cannot be seen, so that every page must report the version.
         basis: why it is believed that the source honours it.
+        rotates: whether an answer may give the same version another name, as documented; every
+            request then has to name it as the answer before did.
     """
 
     at: FieldPath
     send_as: str
     travels_in: Literal["request", "continuation"] = "request"
     basis: Basis = "user_declared"
+    rotates: bool = False
+
+    def __post_init__(self) -> None:
+        if self.rotates and self.travels_in == "continuation":
+            raise ContractError(
+                "a version whose name rotates cannot travel in a continuation; expected "
+                "travels_in: request, where every request can be seen to use the newest name"
+            )
 
 
 @record
@@ -163,6 +175,16 @@ class SourceFacts(ABC):  # a base for one record a protocol, never made itself
     def kept_query_basis(self) -> Basis | None:
         """Why a continuation is believed to keep what it does not repeat; None where none said."""
         return None
+
+    @property
+    def believed(self) -> tuple[tuple[str, AssumptionBasis], ...]:
+        """Return what else has to be believed of such a source, and why it is."""
+        return ()
+
+    def contradictions(self, contract: "Contract") -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield where a contract asks for what such a source cannot give, and what to do."""
+        del contract
+        return iter(())
 
     @property
     def exact_total(self) -> bool:

@@ -180,6 +180,17 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "the source refused our credentials or rights",
             "ask for access, then run again",
         ),
+        "answer_partial": _kind(
+            "error",
+            "the source says itself that the answer is not whole: shards that failed or are "
+            "missing, a timeout, an early end",
+            "bring the source back to health, then begin a new generation",
+        ),
+        "held_by_source": _kind(
+            "note",
+            "what the source holds for the walk could not be ended",
+            "none: the source ends it by itself after its time",
+        ),
         "cancelled": _kind("warning", "someone asked the walk to end", _NEW_GENERATION),
         "abandoned": _kind(
             "warning",
@@ -243,6 +254,11 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "warning",
             "results of another kind came beside the records, and are not walked",
             "walk them in a scan of their own, and name them in leaves_out",
+        ),
+        "document_missing": _kind(
+            "note",
+            "the source gives the key of a document and not what it holds",
+            "ask for its stored fields, or let the index keep _source",
         ),
         "beyond_high_water_mark": _kind(
             "error", "a record lies above the bound that was sent", _ASK_SOURCE

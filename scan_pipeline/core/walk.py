@@ -56,6 +56,7 @@ class Walk:
     - the frozen part of the request is the one the walk began with;
     - under a pin, the first page names the version and every later page the same one; a later page
       may be silent where the request names it, and not where a continuation carries it;
+      where names rotate, the next request has to use the newest;
     - an exact total does not move; a page holds as many records as it says; nothing remains at
       the end (an estimate that disagrees is noted, and decides nothing);
     - records already read do not come again: at once a break where we compute the position
@@ -164,6 +165,16 @@ class Walk:
         self._count(items, returned=page.records, body_bytes=len(page.body))
         return items
 
+    def is_of_pin(self, reported: str | None) -> bool:
+        """Say whether an answer is of the pinned version, by what it reports; nothing is of it too.
+
+        Where a version's name rotates, the name reported is what the next request has to use.
+        """
+        pin = self._source.snapshot
+        if pin is not None and pin.rotates and reported is not None:
+            self.pin = reported
+        return reported in (None, self.pin)
+
     def ends_at_window(self) -> bool:
         """Say whether the end may be that of the source's result window, not of the collection."""
         window = self._source.result_window
@@ -202,7 +213,7 @@ class Walk:
             )
         if self.pin is None:
             self.pin = reported
-        elif reported is not None and reported != self.pin:
+        elif not self.is_of_pin(reported):
             raise ProtocolError(
                 "snapshot_changed",
                 f"page {ordinal} comes from version {reported!r}; expected {self.pin!r}",

@@ -222,6 +222,8 @@ def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
         for what, each in _columns_meant(source, contract):
             if each not in names:
                 wrong("record_schema", message=f"has no column for {what} {each!r}")
+    for at, message in source.contradictions(contract):
+        wrong(*at, message=message)
     for at, message in (*_wrong_addresses(source), *plain_secrets(source_json(source))):
         wrong("source", *at, message=message)
     return found

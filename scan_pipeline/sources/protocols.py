@@ -26,6 +26,7 @@ class Protocol:
 
 MODULES: Final[Mapping[str, str]] = {
     "aws": "scan_pipeline.sources.aws",
+    "elasticsearch": "scan_pipeline.sources.elasticsearch",
     "etcd": "scan_pipeline.sources.etcd",
     "kubernetes": "scan_pipeline.sources.kubernetes",
     "last_key": "scan_pipeline.sources.last_key",

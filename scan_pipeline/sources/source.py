@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from scan_pipeline.core.contract import SourceFacts
+from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.page import Opening, Page, Position, Refusal
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
@@ -132,6 +133,14 @@ class Source(ABC):
         del body
         return iter(())
 
+    def let_go(self) -> tuple[Finding, ...]:
+        """End what the source holds for this walk (a point in time), however the walk stopped.
+
+        Called once, after the last request of the walk and before its close event. What could not
+        be ended is told and not raised: the walk is what it is.
+        """
+        return ()
+
     @abstractmethod
     def close(self) -> None:
-        """Let go of connections; the source is of no use afterwards."""
+        """Let go of connections, and of what is held still; of no use afterwards."""

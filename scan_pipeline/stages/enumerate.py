@@ -22,6 +22,7 @@ from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.connector_checks import other_code
 from scan_pipeline.stages.evidence import check_chain
 from scan_pipeline.stages.recorder import Recorder
+from scan_pipeline.stages.released import released
 from scan_pipeline.stages.stopped import CANCELLED, FINISHED, Stopped, limited, stopped_by, windowed
 from scan_pipeline.stages.stored_pages import StoredPages
 from scan_pipeline.stages.taken_up import CREDENTIAL, Asker, changed_since
@@ -259,7 +260,7 @@ class Enumeration:
             high_water_mark=opening.high_water_mark,
         )
         page = self._source.fetch(position, refused=lambda _: None)
-        of_pin = self._walk.pin is None or page.reported.pin in (None, self._walk.pin)
+        of_pin = self._walk.pin is None or self._walk.is_of_pin(page.reported.pin)
         return of_pin and items_digest(page.leaf_hashes) == admitted.items_digest
 
     def _close_facts(
@@ -278,8 +279,8 @@ class Enumeration:
             except self._interruptions:
                 findings.append(finding("cancelled", found="after the end, before the recheck"))
             except ScanPipelineError as error:
-                late = self._stopped(error)
-                findings += late.findings
+                findings += self._stopped(error).findings
+        findings += released(self._source, interruptions=self._interruptions)
         return {
             "traversal": stopped.traversal,
             "stop_reason": stopped.stop_reason,

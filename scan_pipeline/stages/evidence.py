@@ -100,10 +100,13 @@ def _pin_evidence(scan: Scan, pages: Sequence[Event], close: dict[str, Any] | No
     if scan.contract.consistency != "snapshot" or not pages:
         return PinEvidence()
     version = pages[0].facts["pin"]
+    pin = scan.source.snapshot
     # What a continuation carries is not ours to read: there, every answer names its version.
-    unseen = scan.source.snapshot is not None and scan.source.snapshot.travels_in == "continuation"
-    named = "pin" if unseen else "sent_pin"
-    sent = all(event.facts[named] == version for event in pages[1:])
+    asked = "pin" if pin is not None and pin.travels_in == "continuation" else "sent_pin"
+    sent, named = True, version
+    for event in pages[1:]:
+        sent = sent and event.facts[asked] == named
+        named = (pin is not None and pin.rotates and event.facts["pin"]) or named
     checked = close["recheck"] if close else []
     recheck: Recheck = "not_done"
     if checked:

@@ -21,6 +21,7 @@ import httpx2
 import yaml
 
 from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.page import Opening, Page, Position
 from scan_pipeline.core.value import record
 from scan_pipeline.simulator.principals import AUDITOR_TOKEN
@@ -108,6 +109,9 @@ class DyingSource(Source):
     def records(self, body: bytes) -> Sequence[bytes]:
         self._death.at("body")
         return self._inner.records(body)
+
+    def let_go(self) -> tuple[Finding, ...]:
+        return self._inner.let_go()
 
     def close(self) -> None:
         self._inner.close()

@@ -98,6 +98,48 @@ def value_at(around: Any, path: FieldPath) -> Any:
     return around
 
 
+def cut_member(record: bytes, name: str) -> tuple[bytes, bytes | None]:
+    """Return an object without one of its members, and that member's value, both as sent.
+
+    Args:
+        record: a JSON object.
+        name: the member; where it is not there, the object comes back as it is, beside None.
+
+    Raises:
+        ProtocolError: `body_unparsable`, the record is no object, or the name is escaped in it.
+    """
+    try:
+        try:
+            raw = _member(name).decode(record).member
+        except msgspec.DecodeError:
+            record, sent = _SURROGATE.sub(rb"\\ufffd", record), record
+            raw = _member(name).decode(record).member
+        else:
+            sent = record
+    except msgspec.DecodeError as error:
+        raise _unparsable(record, (), error) from None
+    if raw is msgspec.UNSET:
+        return sent, None
+    start, end = _span(record, raw)
+    named = sent.rfind(b'"%b"' % name.encode(), 0, start)
+    if named < 0 or sent[named + len(name) + 2 : start].strip() != b":":
+        raise ProtocolError("body_unparsable", f"the name of member {name} is not written as such")
+    before, after = sent[:named].rstrip(), sent[end:].lstrip()
+    if before.endswith(b","):
+        before = before[:-1]
+    elif after.startswith(b","):
+        after = after[1:].lstrip()
+    return before + after, sent[start:end]
+
+
+@cache
+def _member(name: str) -> "msgspec.json.Decoder[Any]":
+    """Return a decoder that reads one member of an object, raw, and skips the others."""
+    member = [("member", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET)]
+    kind = msgspec.defstruct("Object", member, rename={"member": name})
+    return msgspec.json.Decoder(kind)
+
+
 def parse_body(body: bytes) -> Any:
     """Parse a body that is not a page, e.g. an identity.
 

@@ -166,7 +166,7 @@ def _code_in(answer: Answer) -> str | None:
         around = parse_body(answer.body)
     except ProtocolError:
         return None
-    for path in (("error", "code"), ("code",), ("error",)):
+    for path in (("error", "code"), ("error", "type"), ("code",), ("error",)):
         code = value_at(around, path)
         if isinstance(code, str) and _CODE.fullmatch(code):
             return code
