@@ -127,6 +127,14 @@ def test_version_that_a_continuation_carries_is_named_by_every_page(walk, again)
     assert refused.value.code == ("pin_not_reported" if again is None else "snapshot_changed")
 
 
+def test_name_of_the_version_moves_on_where_it_rotates(walk):
+    walked = walk({"source.snapshot": {"at": "version", "send_as": "version", "rotates": True}})
+    for names in ("a", "b", None, "c"):
+        walked.admit(page(names, pin=names))
+
+    assert walked.pin == "c"
+
+
 def test_version_is_nobodys_business_without_a_snapshot(walk):
     walked = walk({"contract.consistency": "live"})
     walked.admit(page(1, pin="v1"))
