@@ -27,11 +27,18 @@ from typing import Any, Final
 import httpx2
 
 from scan_pipeline.core.canonical import canonical_json, digest_of, leaf_hashes
-from scan_pipeline.core.errors import ConfigurationError, ContractError
+from scan_pipeline.core.errors import ConfigurationError, ContractError, ProtocolError
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.page import Opening, Page, Position, Refusal, Reported
 from scan_pipeline.core.receipt import AdapterRevision
-from scan_pipeline.sources.elastic.answers import Found, has_document, kept, read_found, read_token
+from scan_pipeline.sources.elastic.answers import (
+    Found,
+    has_document,
+    kept,
+    name_in,
+    read_found,
+    read_token,
+)
 from scan_pipeline.sources.elastic.facts import ElasticsearchSource, search_body
 from scan_pipeline.sources.elastic.points_in_time import CLOSING, JSON, PointsInTime
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
@@ -76,7 +83,7 @@ class Elasticsearch(Source):
         self.adapter = AdapterRevision(name="elasticsearch", revision=REVISION)
         self._lent = surroundings.inner
         if facts.cluster is not None and self._lent is None:
-            self._lent = _nodes(facts, surroundings)
+            self._lent = _nodes(facts)
         self._transport = self._transport_with(surroundings, (*facts.responses, *RESPONSES))
         few = min(CLOSING_ATTEMPTS, surroundings.retries.attempts)
         hurried = replace(
@@ -95,6 +102,10 @@ class Elasticsearch(Source):
     def waited(self) -> float:
         """Return the seconds spent in waits that the source itself asked for."""
         return self._transport.waited
+
+    def allow(self, limit: float | None, *, used: float) -> None:
+        """Keep within what is left of `limits.seconds`; closing has bounds of its own."""
+        self._transport.allowance.grant(limit, used=used)
 
     def opening(self) -> Opening:
         """Return who we are, where the source is asked."""
@@ -122,13 +133,18 @@ class Elasticsearch(Source):
         pinned = pit is not None
 
         def read(answer: Answer) -> Found:
-            return read_found(
-                answer.body,
-                sorted_by=len(self._facts.order),
-                pinned=pinned,
-                after=after,
-                shards=shards if opened is None else opened,
-            )
+            try:
+                return read_found(
+                    answer.body,
+                    sorted_by=len(self._facts.order),
+                    pinned=pinned,
+                    after=after,
+                    shards=shards if opened is None else opened,
+                )
+            except ProtocolError:
+                # No page, and yet it may name anew what has to be closed.
+                self._held = name_in(answer.body) or self._held
+                raise
 
         sent = self._transport.send(self._search(pit, after), read=read, refused=tell)
         found = sent.value
@@ -251,7 +267,7 @@ class Elasticsearch(Source):
         )
 
 
-def _nodes(facts: ElasticsearchSource, surroundings: Surroundings) -> httpx2.BaseTransport:
+def _nodes(facts: ElasticsearchSource) -> httpx2.BaseTransport:
     """Return the official client's transport; its package is an extra, imported where it is used.
 
     Raises:
@@ -264,7 +280,7 @@ def _nodes(facts: ElasticsearchSource, surroundings: Surroundings) -> httpx2.Bas
             f"source.cluster needs {error.name}, which is not installed; expected "
             "pip install 'scan-pipeline[elasticsearch]'"
         ) from error
-    return module.Nodes(facts.url, facts.cluster, timeout=surroundings.retries.timeout)
+    return module.Nodes(facts.url, facts.cluster)
 
 
 PROTOCOL: Final = Protocol(facts=ElasticsearchSource, open=Elasticsearch)

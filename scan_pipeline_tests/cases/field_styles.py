@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from scan_pipeline_tests.cases import points_in_time
 from scan_pipeline_tests.cases.replay import Case, Expected, Replay, scan_file
 from scan_pipeline_tests.cases.scripts import ClusterInOrder, InOrder, as_lists
 
@@ -228,6 +229,7 @@ def _k8s(case: Case) -> list[Replay]:
 FIELD_STYLES: Mapping[str, Builder] = {
     "aws": _aws,
     "cursor": _cursor,
+    "es_pit": points_in_time.field_replays,
     "graph": _graph,
     "k8s": _k8s,
     "keyset": _keyset,

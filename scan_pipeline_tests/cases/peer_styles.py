@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from scan_pipeline_tests.cases import points_in_time
 from scan_pipeline_tests.cases.replay import Case, Expected, Replay, scan_file
 from scan_pipeline_tests.cases.scripts import BySelector, ClusterBySelector, as_lists
 
@@ -136,6 +137,7 @@ PEER_STYLES: Mapping[str, Builder] = {
     "keyset": _keyset,
     "offset": _offset,
     "page_number": _page_number,
+    "pit": points_in_time.peer_replays,
     "slack": _slack,
 }
 """By style, what makes the scans of a case; a protocol of its own adds its builder here."""

@@ -41,7 +41,7 @@ class Script(httpx2.BaseTransport):
             return httpx2.Response(400, json={"error": "not what a right client sends"})
         if step.get("transport") == "read_timeout":
             raise httpx2.ReadTimeout("", request=request)
-        return _response(step)
+        return response_of(step)
 
 
 class InOrder(Script):
@@ -152,7 +152,8 @@ def _selects(when: Mapping[str, Any], request: httpx2.Request) -> bool:
     return True
 
 
-def _response(step: Step) -> httpx2.Response:
+def response_of(step: Step) -> httpx2.Response:
+    """Return an answer as a case writes it down."""
     headers = dict(step["headers"])
     if "raw_gzip_members" in step:
         raw = b"".join(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from scan_pipeline_tests.cases.points_in_time import UnderPointInTime
 from scan_pipeline_tests.cases.replay import Expected, Outcome, Replay
 from scan_pipeline_tests.cases.scripts import InOrder
 
@@ -63,6 +64,7 @@ VERDICTS: Mapping[str, Verdict] = {
     "forbidden": _interrupted("access_refused"),
     "http_error": _interrupted("access_refused"),
     "cursor_expired": _interrupted("snapshot_expired"),
+    "snapshot_expired": _interrupted("snapshot_expired"),
     # cycled
     "cursor_repeated": _failed("cursor_repeated"),
     "repeated_cursor": _failed("cursor_repeated"),
@@ -75,6 +77,9 @@ VERDICTS: Mapping[str, Verdict] = {
     "not_found": _failed("request_rejected"),
     "items_path_missing": _failed("records_missing"),
     "missing_records_field": _failed("records_missing", "error_envelope"),
+    "shard_failure": _failed("answer_partial"),
+    "shard_partial": _failed("answer_partial"),
+    "timed_out_page": _failed("answer_partial"),
     "non_json_body": _failed("body_unparsable"),
     "invalid_terminal_field": _failed("reported_invalid"),
     "foreign_next_link": _failed("destination_refused"),
@@ -94,7 +99,13 @@ VERDICTS: Mapping[str, Verdict] = {
 """By the case's word, ours."""
 
 REFUSED_WHOLE = frozenset(
-    {"contradictory_end", "contradictory_signals", "invalid_terminal_field", "version_changed"}
+    {
+        "contradictory_end",
+        "contradictory_signals",
+        "invalid_terminal_field",
+        "shard_partial",
+        "version_changed",
+    }
 )
 """Words for an answer that is no page by its contract; with us nothing of it is kept, while the
 cases count its records as read before the error."""
@@ -102,7 +113,7 @@ cases count its records as read before the error."""
 KEPT_WHOLE = frozenset({"limit_reached"})
 """Words for a limit that fell inside a page; with us a page is kept whole or not at all."""
 
-NOT_SENT = frozenset({"projection_drops_cursor"})
+NOT_SENT = frozenset({"projection_drops_cursor", "order_not_total"})
 """Words for a scan file that is refused before anything is asked."""
 
 
@@ -126,6 +137,8 @@ def disagreements(replay: Replay, outcome: Outcome) -> Iterator[str]:
     yield from _of_facts(replay, outcome)
     if outcome.whole != VERDICTS[expected.kind].whole:
         yield f"the gate for a whole collection is {'open' if outcome.whole else 'closed'}"
+    if isinstance(script, UnderPointInTime) and script.held is not None:
+        yield f"the point in time {script.held} was left open"
     if not outcome.audit_agrees:
         yield "the audit does not agree with the receipt"
 

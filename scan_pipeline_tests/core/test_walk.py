@@ -21,7 +21,7 @@ def leaf(name):
 CARRIED = {"source.snapshot.travels_in": "continuation"}
 
 
-def page(*records, pin="v1", total=None, follows=None, **changed):
+def page(*records, pin: str | None = "v1", total=None, follows=None, **changed):
     """A page of these records, under a pin, with more to follow unless told otherwise."""
     reported = {"pin": pin, "total": total}
     reported |= {name: changed.pop(name) for name in ("remaining", "page") if name in changed}

@@ -46,7 +46,9 @@ def test_whole_index_is_verified_and_its_point_in_time_closed(bench: Bench) -> N
     assert walked.verdict == WHOLE
     assert walked.receipt.unique_ids_observed == walked.receipt.records_expected == SIZE
     assert walked.engine.points.open == {}
-    assert walked.receipt.identity.after.principal == "auditor@registry.example"
+    after = walked.receipt.identity.after
+    assert after is not None
+    assert after.principal == "auditor@registry.example"
     assert walked.audit_agrees
 
 
@@ -460,3 +462,22 @@ def test_scan_file_that_cannot_prove_the_whole_is_refused(name: str) -> None:
 
     with pytest.raises(ScanFileError, match=told):
         parse_scan(edited(CUSTOMERS, edits))
+
+
+@pytest.mark.parametrize("provider", ["elasticsearch", "opensearch"])
+def test_provider_file_walks_the_whole_index(bench: Bench, provider: str) -> None:
+    """With the little that is left to say."""
+    order = {"source.sort": ["customer_id"], "source.tie_breaker": ["customer_id"]}
+    walked = search(
+        bench,
+        engine_of(bench, engine=provider),
+        {
+            "source.provider": provider,
+            "source.protocol": ...,
+            **(order if provider == "opensearch" else {}),
+        },
+    )
+
+    assert walked.verdict == WHOLE
+    basis = {each.name: each.basis for each in walked.receipt.assumptions}
+    assert basis["pin_honoured"] == basis["count_exact"] == "provider_documented"

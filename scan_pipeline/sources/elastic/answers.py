@@ -12,6 +12,7 @@ from scan_pipeline.sources.http.envelope import (
     ABSENT,
     cut_member,
     open_envelope,
+    parse_body,
     split_records,
     value_at,
 )
@@ -117,6 +118,15 @@ def opened_hit(hit: bytes) -> tuple[bytes, bytes | None]:
         return around, sort
     members = (outer.strip()[1:-1].strip(), document.strip()[1:-1].strip())
     return b"{" + b",".join(each for each in members if each) + b"}", sort
+
+
+def name_in(body: bytes) -> str | None:
+    """Return the name of the point in time in an answer that is no page, None where it has none."""
+    try:
+        name = value_at(parse_body(body), ("pit_id",))
+    except ProtocolError:
+        return None
+    return name if isinstance(name, str) and name else None
 
 
 def has_document(record: bytes) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Annotated, Any, ClassVar, Final, Literal
 
+import httpx2
 from pydantic import Field, JsonValue
 
 from scan_pipeline.core.contract import (
@@ -17,6 +18,7 @@ from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import Basis
 from scan_pipeline.sources.auth import Auth
+from scan_pipeline.sources.http.addresses import shown
 from scan_pipeline.sources.http.responses import ResponseClass
 
 SHARD_DOC: Final = "_shard_doc"
@@ -59,6 +61,14 @@ class ClusterFacts:
     fingerprint: Annotated[str, Field(pattern=r"^[0-9A-Fa-f]{2}(:?[0-9A-Fa-f]{2}){31}$")] | None = (
         None
     )
+
+    def __post_init__(self) -> None:
+        for node in self.nodes:
+            if not _is_address(node):
+                raise ContractError(
+                    f"{shown(node)} is more than the address of a node; expected scheme, host and "
+                    "port alone"
+                )
 
 
 @record
@@ -205,6 +215,13 @@ class ElasticsearchSource(SourceFacts):
     def _shard_doc_hint(self) -> str:
         known = self.engine == "opensearch" and self.snapshot is not None
         return f", or {SHARD_DOC} in sort, which OpenSearch has since 3.3" if known else ""
+
+
+def _is_address(url: str) -> bool:
+    """Say whether a URL is scheme, host and port, and nothing else."""
+    parsed = httpx2.URL(url)
+    more = (parsed.userinfo, parsed.query, parsed.fragment, parsed.path.strip("/"))
+    return parsed.scheme in ("http", "https") and bool(parsed.host) and not any(more)
 
 
 def search_body(facts: ElasticsearchSource) -> dict[str, Any]:

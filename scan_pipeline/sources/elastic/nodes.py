@@ -16,6 +16,7 @@ from elastic_transport import (
     NodeConfig,
     Serializer,
     SerializerCollection,
+    TlsError,
     Transport,
     TransportError,
 )
@@ -35,11 +36,9 @@ class Nodes(httpx2.BaseTransport):
     Args:
         url: the cluster's address; the first node. Its path stands in every request already.
         cluster: the other nodes, and how TLS is checked.
-        timeout: seconds without an answer after which a request counts as lost.
     """
 
-    def __init__(self, url: str, cluster: ClusterFacts, *, timeout: float) -> None:
-        self._timeout = timeout
+    def __init__(self, url: str, cluster: ClusterFacts) -> None:
         configs = [_config(each, cluster) for each in (url, *cluster.nodes)]
         self._transport = Transport(
             configs,
@@ -65,13 +64,13 @@ class Nodes(httpx2.BaseTransport):
                 request.url.raw_path.decode("ascii"),
                 body=request.read() or None,
                 headers=headers,
-                request_timeout=self._timeout,
+                request_timeout=request.extensions.get("timeout", {}).get("read"),
             )
         except ConnectionTimeout as error:
             raise httpx2.ReadTimeout("no answer in time", request=request) from error
         except TransportError as error:
-            sent = not any(isinstance(each, NewConnectionError) for each in error.errors)
-            kind = httpx2.ReadError if sent else httpx2.ConnectError
+            unsent = isinstance(error, TlsError) or isinstance(error.__cause__, NewConnectionError)
+            kind = httpx2.ConnectError if unsent else httpx2.ReadError
             raise kind(type(error).__name__, request=request) from error
         told = [(name, value) for name, value in found.meta.headers.items()]
         return httpx2.Response(found.meta.status, headers=told, content=found.body, request=request)
