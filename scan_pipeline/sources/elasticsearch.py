@@ -107,6 +107,11 @@ class Elasticsearch(Source):
         """Keep within what is left of `limits.seconds`; closing has bounds of its own."""
         self._transport.allowance.grant(limit, used=used)
 
+    def principal(self) -> bytes | None:
+        """Return what the scan's credential says of who asks."""
+        auth = self._facts.auth
+        return None if auth is None else auth.principal_bytes(self._surroundings.environ)
+
     def opening(self) -> Opening:
         """Return who we are, where the source is asked."""
         principal, tenant = self._identity()

@@ -398,7 +398,7 @@ def test_refresh_makes_earlier_writes_visible_before_the_point_in_time(bench: Be
     believed = {each.name: each.basis for each in walked.receipt.assumptions}
     assert believed["earlier_writes_refreshed"] == "observed"
     unasked = search(bench, engine_of(bench)).receipt.assumptions
-    assert ("earlier_writes_refreshed", "user_declared") in {(e.name, e.basis) for e in unasked}
+    assert ("earlier_writes_refreshed", "assumed") in {(e.name, e.basis) for e in unasked}
 
 
 def test_a_filter_is_counted_as_it_is_walked(bench: Bench) -> None:

@@ -16,7 +16,7 @@ from scan_pipeline.core.contract import (
 )
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
-from scan_pipeline.core.vocabulary import Basis
+from scan_pipeline.core.vocabulary import AssumptionBasis
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.addresses import shown
 from scan_pipeline.sources.http.responses import ResponseClass
@@ -159,11 +159,11 @@ class ElasticsearchSource(SourceFacts):
         return f"POST {self.url.rstrip('/')}{at}/_search"
 
     @property
-    def believed(self) -> tuple[tuple[str, Basis], ...]:
+    def believed(self) -> tuple[tuple[str, AssumptionBasis], ...]:
         """Return what has to be believed: that writes were visible, that the order ties none."""
         shards = SHARD_DOC in (*self.sort_fields, *self.order)
-        refreshed: Basis = "observed" if self.refresh else "user_declared"
-        unique: Basis = "provider_documented" if shards else "user_declared"
+        refreshed: AssumptionBasis = "observed" if self.refresh else "assumed"
+        unique: AssumptionBasis = "provider_documented" if shards else "user_declared"
         return (("earlier_writes_refreshed", refreshed), ("order_ties_no_documents", unique))
 
     def contradictions(self, contract: Contract) -> Iterator[tuple[tuple[str, ...], str]]:
