@@ -103,7 +103,7 @@ class _Asking:
             for name in asked or ["access"]:
                 self._failed(name, error, expected="an answer as the scan file declares it")
             raise _StopAsking from error
-        if "identity" in asked:
+        if "identity" in asked or opening.principal is not None:
             tenant = "" if opening.tenant is None else f" of tenant {opening.tenant}"
             self._passed("identity", f"{opening.principal}{tenant}")
         else:
@@ -219,7 +219,8 @@ class _Asking:
         )
 
     def _snapshot(self, pages: Sequence[Page]) -> None:
-        if self._scan.source.snapshot is None:
+        snapshot = self._scan.source.snapshot
+        if snapshot is None:
             self._undeclared("snapshot", "no version is pinned")
             return
         pins = {page.reported.pin for page in pages}
@@ -230,7 +231,7 @@ class _Asking:
                 expected="a version at source.snapshot.at",
                 remedy="correct source.snapshot, or declare contract.consistency: live",
             )
-        elif len(pins - {None}) > 1:
+        elif len(pins - {None}) > 1 and not snapshot.rotates:
             self._wrong(
                 "snapshot",
                 found="another version on the second page",

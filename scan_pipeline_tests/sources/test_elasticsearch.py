@@ -16,6 +16,7 @@ from scan_pipeline.simulator.principals import ANALYST_TOKEN, AUDITOR_TOKEN
 from scan_pipeline.simulator.search_faults import SearchDamage, SearchFault
 from scan_pipeline.simulator.search_index import LONG, Layout
 from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
+from scan_pipeline.stages.connection import check_connection
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline_tests.conftest import Bench, edited
 from scan_pipeline_tests.sources.search_engines import CUSTOMERS, ENVIRON, answering, search
@@ -481,3 +482,21 @@ def test_provider_file_walks_the_whole_index(bench: Bench, provider: str) -> Non
     assert walked.verdict == WHOLE
     basis = {each.name: each.basis for each in walked.receipt.assumptions}
     assert basis["pin_honoured"] == basis["count_exact"] == "provider_documented"
+
+
+@pytest.mark.parametrize("names", ["kept", "rotate"])
+def test_check_of_the_connection_passes_and_leaves_nothing_open(bench: Bench, names: Names) -> None:
+    engine, scan = engine_of(bench, names=names), parse_scan(CUSTOMERS)
+    source = bench.workspace(inner=answering(engine), environ=ENVIRON).source(scan)
+    try:
+        found = check_connection(scan, source=source)
+    finally:
+        source.close()
+
+    assert {each.result for each in found.lines} <= {"passed", "not_declared"}
+    assert {each.question for each in found.lines if each.result == "passed"} >= {
+        "identity",
+        "count",
+        "snapshot",
+    }
+    assert engine.points.open == {}
