@@ -36,9 +36,12 @@ HEADINGS = (
 def generations(settings: Settings, *, scan: str, as_json: bool) -> ExitCode:
     """List the generations of a scan, newest first: open, closed or sealed by a receipt."""
     from scan_pipeline.cli.account import words
+    from scan_pipeline.stages.trial_place import trials_of
 
-    name = settings.name(scan)
-    rows = history(name, workspace=settings.workspace())
+    name, workspace = settings.name(scan), settings.workspace()
+    rows = history(name, workspace=workspace)
+    trials = history(name, workspace=workspace.at(trials_of(workspace.project)))
+    rows += [{**row, "trial": True} for row in trials]
     if as_json:
         print_json(rows)
         return ExitCode.ACCEPTED
@@ -47,7 +50,7 @@ def generations(settings: Settings, *, scan: str, as_json: bool) -> ExitCode:
         [
             (
                 row["generation"],
-                row["state"],
+                "trial" if row["trial"] else row["state"],
                 row["coverage_status"],
                 row["conclusion_scope"] and words(row["conclusion_scope"]),
                 row["accepted"],
@@ -58,13 +61,17 @@ def generations(settings: Settings, *, scan: str, as_json: bool) -> ExitCode:
             )
             for row in rows
         ],
-        title=f"{len(rows):,} generations of {name}",
+        title=f"{len(rows) - len(trials):,} generations of {name}{_and_trials(len(trials))}",
     )
     return ExitCode.ACCEPTED
 
 
 def _judged_again(row: dict[str, Any]) -> str:
     return f"superseded by {row['superseded_by']}" if row["superseded_by"] else ""
+
+
+def _and_trials(number: int) -> str:
+    return f", and {number:,} trials, which are none of them" if number else ""
 
 
 def history(scan: str, *, workspace: "Workspace") -> list[dict[str, Any]]:
@@ -89,7 +96,8 @@ def history(scan: str, *, workspace: "Workspace") -> list[dict[str, Any]]:
                 row = {**_NOTHING, "state": state, "problem": found.reason}
             else:
                 row = _sealed(found.receipt, by=shelf.superseded_by(found))
-        rows.append({"generation": generation, **row, "published": generation == published})
+        is_published = generation == published
+        rows.append({"generation": generation, **row, "published": is_published, "trial": False})
     return rows
 
 

@@ -36,6 +36,10 @@ COMMANDS: Final[Mapping[str, str]] = {
 """Where each command is found, in the order of the help."""
 
 
+OF_TRIALS: Final = ("receipt", "explain", "page", "findings", "audit", "read")
+"""Commands that read what a trial left; the others would make a night of it, or do not ask."""
+
+
 class LazyGroup(click.Group):
     """Imports a command when it is named; turns errors and results into exit codes."""
 
@@ -89,14 +93,19 @@ class LazyGroup(click.Group):
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Where the search for the project's pyproject.toml begins; else the working folder.",
 )
+@click.option("--trials", is_flag=True, help="Read what `run --trial` left, in place of nights.")
 @click.version_option(package_name="scan-pipeline", prog_name="scan-pipeline")
 @click.pass_context
-def cli(ctx: click.Context, lake: str | None, folder: Path | None) -> None:
+def cli(ctx: click.Context, lake: str | None, folder: Path | None, *, trials: bool) -> None:
     """Prove that a paginated collection was read to its end, before anyone reads it.
 
     Exit codes: 0 accepted, 1 not accepted, 2 bad usage or contract, 3 could not run.
     """
-    ctx.obj = Settings(lake=lake, folder=(folder or Path.cwd()).absolute(), environ=os.environ)
+    if trials and ctx.invoked_subcommand not in OF_TRIALS:
+        raise click.UsageError(f"--trials goes with {', '.join(OF_TRIALS)}")
+    ctx.obj = Settings(
+        lake=lake, folder=(folder or Path.cwd()).absolute(), environ=os.environ, trials=trials
+    )
 
 
 def main() -> None:

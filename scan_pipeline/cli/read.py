@@ -70,7 +70,8 @@ def read(
     if at_least is not None and accept is not None:
         raise click.UsageError("--at-least reads the whole, --accept a part: give one of them")
     form = "json" if as_json else form
-    contract, workspace = settings.scan(scan), settings.workspace()
+    workspace = settings.workspace()
+    contract = settings.contract(scan, generation, workspace=workspace)
     collection = Collection(contract, workspace=workspace)
     wish: Wish = at_least or "verified"
     opened = _opened(collection, generation, wish, accept=accept, receipt_id=receipt_id)

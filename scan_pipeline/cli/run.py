@@ -12,16 +12,29 @@ from scan_pipeline.cli.settings import Settings
 if TYPE_CHECKING:
     from scan_pipeline.stages.run import Night
 
+MOST_TRIED = 100
+"""Pages of a trial, at most; who wants more wants mode bounded, which says what it covers."""
+
 
 @click.command()
 @click.argument("scan", metavar="NAME|FILE")
+@click.option(
+    "--trial",
+    metavar="PAGES",
+    type=click.IntRange(1, MOST_TRIED),
+    help="Stage so many pages apart, to see whether the file is right; proves nothing.",
+)
 @json_option
 @click.pass_obj
-def run(settings: Settings, *, scan: str, as_json: bool) -> ExitCode:
+def run(settings: Settings, *, scan: str, trial: int | None, as_json: bool) -> ExitCode:
     """Walk a scan to its end, certify it, and run its analysis where the receipt opens it.
 
     A walk that broke off is taken up again. SIGINT and SIGTERM end the walk with a receipt.
     """
+    if trial is not None:
+        from scan_pipeline.cli.trial import try_scan
+
+        return try_scan(settings, scan, pages=trial, as_json=as_json)
     from scan_pipeline.cli.account import Filed, print_account
     from scan_pipeline.cli.analysis import analyse, print_outcome
     from scan_pipeline.cli.cancellation import Cancellation

@@ -24,17 +24,24 @@ class Settings:
         lake: `--lake`, None where it was not given.
         folder: `--project`, else the working folder; where the search for a project begins.
         environ: the variables.
+        trials: `--trials`, to read what trials left instead of the scans' own nights.
     """
 
     lake: str | None
     folder: Path
     environ: Mapping[str, str]
+    trials: bool = False
 
     def project(self) -> "Project":
         """Find the places of the project; see `find_project`."""
         from scan_pipeline.store.project import find_project
 
-        return find_project(lake=self.lake, cwd=self.folder, environ=self.environ)
+        found = find_project(lake=self.lake, cwd=self.folder, environ=self.environ)
+        if not self.trials:
+            return found
+        from scan_pipeline.stages.trial_place import trials_of
+
+        return trials_of(found)
 
     def workspace(self, *, sleep: Callable[[float], None] = time.sleep) -> "Workspace":
         """Open the project for work."""
@@ -51,6 +58,29 @@ class Settings:
         from scan_pipeline.stages.scan_lookup import find_scan
 
         return find_scan(named, folder=self.folder).parse()
+
+    def contract(self, named: str, generation: str | None, *, workspace: "Workspace") -> "Scan":
+        """Return the contract a reader means: the scan's file, else what a generation says.
+
+        A scan that was run from a file is read by its name too: under the contract that its
+        generation was walked under, as the lake tells it. So is a trial, which has its own.
+
+        Raises:
+            ContractError: there is no such scan, neither in the project nor in the lake.
+        """
+        from scan_pipeline.stages.scan_lookup import UnknownScanError
+        from scan_pipeline.stages.stored_contract import stored_contract
+
+        if self.trials:
+            return stored_contract(self.name(named), generation, workspace=workspace)
+        try:
+            return self.scan(named)
+        except UnknownScanError as error:
+            if not self.receipts(named).generations():
+                raise UnknownScanError(
+                    f"{error}. The lake at {workspace.project.lake} holds no receipt of it either"
+                ) from error
+        return stored_contract(self.name(named), generation, workspace=workspace)
 
     def name(self, named: str) -> str:
         """Return the scan's name, given that name or its file.

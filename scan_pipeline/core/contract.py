@@ -8,7 +8,7 @@ digest decides whether two generations are comparable.
 
 from abc import ABC
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from dataclasses import Field as DataclassField
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
@@ -430,6 +430,25 @@ def stated(value: Any) -> Any:
 
 def _default(each: DataclassField[Any]) -> Any:
     return each.default_factory() if each.default_factory is not MISSING else each.default
+
+
+def trial_of(scan: Scan, *, pages: int) -> Scan:
+    """Return the trial of a scan: a few pages of it, under a scope of their own.
+
+    The mode is part of the scope digest, so that a trial is comparable with no night of the scan,
+    is never taken up as one, and opens to nobody who means the scan.
+
+    Args:
+        scan: the scan.
+        pages: how many pages, at most.
+    """
+    limits = scan.contract.limits
+    fewer = min(pages, limits.pages or pages)
+    contract = replace(
+        scan.contract, mode="trial", limits=replace(limits, pages=fewer, over_count=None)
+    )
+    operation = replace(scan.operation, restarts=0)
+    return replace(scan, contract=contract, operation=operation, schedule=None)
 
 
 def scope_digest(scan: Scan) -> str:

@@ -139,6 +139,9 @@ def judge(
         capped = bool(walk.limits_hit) and {"pages", "records"}.issuperset(walk.limits_hit)
         status = "unknown"
         scope = "bounded_view" if finished or capped else "observed_pages_only"
+    if scan.contract.mode == "trial" and status != "failed":
+        status, scope = "unknown", "observed_pages_only"
+        reasons.insert(0, "a trial reads a few pages and proves nothing, whatever they hold")
     return Judgement(
         status=status,
         scope=scope,
@@ -149,7 +152,9 @@ def judge(
 
 
 def accepted(scan: Scan, judgement: Judgement, *, nonconforming: int) -> bool:
-    """Say whether the judgement is at least what the contract accepts."""
+    """Say whether the judgement is at least what the contract accepts; a trial never is."""
+    if scan.contract.mode == "trial":
+        return False
     status, scope = accept_level(scan.contract)
     return nonconforming <= scan.contract.accept.nonconforming and satisfies(
         judgement.status, judgement.scope, wish_status=status, wish_scope=scope

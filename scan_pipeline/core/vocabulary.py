@@ -2,8 +2,9 @@
 
 from typing import Final, Literal, TypeAlias, get_args
 
-Mode: TypeAlias = Literal["full", "bounded", "sync"]
-"""What one run enumerates: the whole collection, a declared cap of it, or a round of changes."""
+Mode: TypeAlias = Literal["full", "bounded", "sync", "trial"]
+"""What one run enumerates: the whole collection, a declared cap of it, a round of changes, or a few
+pages to see whether a scan file is right, which prove nothing whatever they hold."""
 
 Consistency: TypeAlias = Literal[
     "snapshot", "change_token", "high_water_mark", "two_equal_walks", "live"

@@ -38,6 +38,11 @@ _MISNAMED: Final = Problem(
     message="found a name that cannot name tables; expected a small letter, then small letters, "
     "digits and _",
 )
+_TRIAL: Final = Problem(
+    at=("contract", "mode"),
+    message="found trial; expected full or bounded: a trial is asked for by the command, "
+    "scan-pipeline run FILE --trial PAGES",
+)
 _UNKNOWN: Final = "unknown field; remove it or correct its name"
 
 
@@ -95,6 +100,7 @@ class ScanDocument:
             wrong = [self.located(p) for p in error.problems if p.at not in doubtful]
             raise self.refused(*wrong) from error
         wrong = [] if re.fullmatch(SCAN_NAME, scan.name) else [self.located(_MISNAMED)]
+        wrong += [self.located(_TRIAL)] if scan.contract.mode == "trial" else []
         if wrong or self.problems:
             raise self.refused(*wrong)
         return scan

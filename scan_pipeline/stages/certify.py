@@ -265,6 +265,8 @@ def _statement(
 ) -> str:
     """Write the one plain sentence a reader may quote."""
     found = f"{figures.unique_keys:,} records of {scan.name}, generation {generation}"
+    if scan.contract.mode == "trial":
+        found = f"A trial: {found}"
     match judgement.status, judgement.scope:
         case "verified", _:
             said = f"{found}, are {judgement.scope.replace('_', ' ')}, verified"
@@ -274,6 +276,8 @@ def _statement(
             said = f"{found}, were met by a walk to the end; others may exist"
         case "unknown", "bounded_view":
             said = f"{found}, are a bounded view; others may exist"
+        case "unknown", _ if scan.contract.mode == "trial":
+            said = f"{found}, are what a few pages hold; more exist or may exist"
         case "unknown", _:
             said = f"{found}, are what was read before the walk stopped; more exist or may exist"
         case _:

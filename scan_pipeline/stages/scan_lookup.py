@@ -20,6 +20,10 @@ DEFS_FILE: Final = "defs.yaml"
 SHIPPED_DEFS: Final = "scan_pipeline.defs"
 
 
+class UnknownScanError(ContractError):
+    """No scan of that name is to be found."""
+
+
 def find_scan(named: str, *, folder: Path) -> ScanDocument:
     """Return the scan document of a name or file.
 
@@ -28,7 +32,8 @@ def find_scan(named: str, *, folder: Path) -> ScanDocument:
         folder: where the search for the nearest project begins.
 
     Raises:
-        ContractError: there is no such scan, or there are two.
+        UnknownScanError: there is no such scan.
+        ContractError: there are two.
     """
     if is_file(named):
         return read_scan_file(Path(named))
@@ -42,7 +47,7 @@ def find_scan(named: str, *, folder: Path) -> ScanDocument:
         raise ContractError(f"the scan {name} stands in {files}; expected one file")
     names = ", ".join(sorted(each.name for each in known if each.name)) or "none"
     told = f". Not readable: {broken[0]}" if broken else ""
-    raise ContractError(
+    raise UnknownScanError(
         f"found no scan {name} below {defs}; expected one of: {names}; or name its file{told}"
     )
 

@@ -55,6 +55,16 @@ class Workspace:
         self.lake = Lake(root=project.lake)
         self._inner = inner
 
+    def at(self, project: Project) -> "Workspace":
+        """Return the same surroundings for work in another place."""
+        return Workspace(
+            project,
+            environ=self.environ,
+            inner=self._inner,
+            clock=self.clock,
+            sleep=self.sleep,
+        )
+
     def source(self, scan: Scan, *, sleep: Callable[[float], None] | None = None) -> Source:
         """Open a scan's source; nothing is sent yet."""
         return open_in_world(
