@@ -18,6 +18,7 @@ from scan_pipeline.core.errors import (
     AccessRefusedError,
     ConfigurationError,
     ContinuationConsumedError,
+    ContractError,
     ProtocolError,
     TransientSourceError,
 )
@@ -202,6 +203,14 @@ class Aws(Source):
         except ProtocolError as error:
             tell(*self._answered(client, error.code), clock())
             raise
+        except ContractError as error:
+            if not with_token or isinstance(error, ConfigurationError):
+                raise
+            # The message would show the token; the rest of the request was taken before.
+            tell(*self._answered(client, "continuation_invalid"), clock())
+            raise ProtocolError(
+                "continuation_invalid", "what the service gave to go on with makes no request"
+            ) from None
 
     def _answered(self, client: "AwsClient", reason: str) -> tuple[int | None, str, bytes]:
         status, digest = client.refused_with()

@@ -199,6 +199,17 @@ def test_key_without_attributes_is_neither_an_end_nor_a_way_on() -> None:
     assert failed.value.code == "continuation_invalid"
 
 
+def test_key_that_makes_no_request_is_told_without_showing_it() -> None:
+    here = asking(ITEMS, told({"Items": []}))
+
+    with pytest.raises(ProtocolError) as failed:
+        here.fetch('{"ExclusiveStartKey":{"quoted-token":{"S":5}}}')
+
+    assert failed.value.code == "continuation_invalid"
+    assert "quoted-token" not in str(failed.value)
+    assert here.requests == []
+
+
 # what a page is
 
 
@@ -431,8 +442,9 @@ def test_throttling_is_waited_out_and_each_refusal_told(code: str) -> None:
     assert len(here.slept) == 2
 
 
-def test_wait_that_is_asked_for_is_kept() -> None:
-    slow = refused("SlowDown", status=503, headers={"retry-after": "7"})
+@pytest.mark.parametrize("after", ["7", "Mon, 30 Nov 2026 02:00:07 GMT"])
+def test_wait_that_is_asked_for_is_kept(after: str) -> None:
+    slow = refused("SlowDown", status=503, headers={"Retry-After": after})
     here = asking(ITEMS, slow, told({"Items": []}))
 
     here.fetch()
@@ -632,6 +644,31 @@ def test_anonymous_requests_are_not_signed() -> None:
     here.fetch()
 
     assert "authorization" not in here.last.headers
+
+
+def test_role_is_assumed_over_the_transport_of_the_walk() -> None:
+    """What is offline stays offline, and the keys of the role sign what follows."""
+    role = {**KEYS, "role": {"arn": "arn:aws:iam::111122223333:role/R"}}
+    given = "<AccessKeyId>ASIAROLE</AccessKeyId><SecretAccessKey>s</SecretAccessKey>"
+    hour = "<SessionToken>t</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>"
+    inner = f"<AssumeRoleResult><Credentials>{given}{hour}</Credentials></AssumeRoleResult>"
+    assumed = xml(f"<AssumeRoleResponse>{inner}</AssumeRoleResponse>")
+    here = asking({**NAMES, "auth": role}, assumed, told({"Parameters": []}))
+
+    here.fetch()
+
+    first, second = here.requests
+    assert first.url.host == "sts.eu-west-1.amazonaws.com"
+    assert "Credential=AKIATEST/" in first.headers["authorization"]
+    assert "Credential=ASIAROLE/" in second.headers["authorization"]
+
+
+def test_role_that_may_not_be_assumed_is_a_matter_of_access() -> None:
+    role = {**KEYS, "role": {"arn": "arn:aws:iam::111122223333:role/R"}}
+    error = "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>"
+
+    with pytest.raises(AccessRefusedError):
+        asking({**NAMES, "auth": role}, xml(error, status=403)).fetch()
 
 
 KNOWN = {**NAMES, "identity": {}}

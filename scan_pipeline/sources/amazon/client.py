@@ -31,6 +31,7 @@ from scan_pipeline.core.errors import (
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.amazon import credentials
 from scan_pipeline.sources.amazon.facts import AwsSource
+from scan_pipeline.sources.amazon.inner import sent_over
 from scan_pipeline.sources.amazon.refusals import AwsError, error_in
 from scan_pipeline.sources.amazon.wire_checks import check_body
 from scan_pipeline.sources.surroundings import Surroundings
@@ -155,10 +156,10 @@ class AwsClient:
         try:
             parsed = getattr(self._client, operation)(**params)
         except of_botocore.ClientError as error:
-            refusal = error_in(error.response, self._headers)
+            refusal = error_in(error.response, self._headers, now=self._surroundings.clock())
             raise AwsRefusedError(refusal, self._digest) from None
         except of_botocore.ParamValidationError as error:
-            raise ContractError(f"{self._facts.tool} does not take its params: {error}") from error
+            raise ContractError(f"{self._facts.tool} does not take its params: {error}") from None
         except credentials.MISSING as error:
             raise ConfigurationError(credentials.none_found(error)) from error
         except NOT_CONNECTED as error:
@@ -177,6 +178,11 @@ class AwsClient:
             TypeError,
             ValueError,
         ) as error:  # the last four are what its parsers raise on what they do not expect
+            if not self._status:
+                raise ContractError(
+                    f"botocore does not send {self._facts.tool}: {type(error).__name__}; expected "
+                    "params, region and endpoint that make a request"
+                ) from error
             raise ProtocolError(
                 "body_unparsable",
                 f"botocore cannot read the answer of {self._facts.tool}: {type(error).__name__}",
@@ -211,9 +217,14 @@ class AwsClient:
         """Return the client that assumes a role, where STS is said to answer."""
         identity = self._facts.identity
         where = None if identity is None else identity.endpoint_url
-        return self._created(
-            session, service, **{**options, "endpoint_url": where or self._facts.endpoint_url}
-        )
+        given = {**options, "endpoint_url": where or self._facts.endpoint_url}
+        client = self._created(session, service, **given)
+        client.meta.events.register_first("before-send.sts", self._over_inner)
+        return client
+
+    def _over_inner(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
+        inner = self._surroundings.inner
+        return None if inner is None else sent_over(inner, request)
 
     def _before_send(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
         """Refuse a request to another host than the first one; hand others to the inner transport.
@@ -233,8 +244,7 @@ class AwsClient:
                 f"the next request would go to {url.scheme}://{url.host}; expected "
                 f"{self._origin[0]}://{self._origin[1]}. Name the region where the data lies",
             )
-        inner = self._surroundings.inner
-        return None if inner is None else _sent_over(inner, request)
+        return self._over_inner(request)
 
     def _check_endpoint(self, url: httpx2.URL) -> None:
         home = httpx2.URL(self._endpoint or "")
@@ -268,30 +278,3 @@ class AwsClient:
                 answer=operation_model.output_shape,
                 protocol=operation_model.service_model.resolved_protocol,
             )
-
-
-class _Raw:
-    """The body of an answer that came over an inner transport, as botocore reads it."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-
-    def stream(self, *_: Any, **__: Any) -> list[bytes]:
-        return [self._body]
-
-
-def _sent_over(inner: httpx2.BaseTransport, request: AWSPreparedRequest) -> AWSResponse:
-    """Send a request over the transport that the walk was given instead of the network."""
-    names = {str(name): value for name, value in request.headers.items()}
-    headers = {n: v.decode() if isinstance(v, bytes) else str(v) for n, v in names.items()}
-    content = request.body if isinstance(request.body, bytes | str) else b""
-    try:
-        answer = inner.handle_request(
-            httpx2.Request(request.method, request.url, headers=headers, content=content)
-        )
-        body = answer.read()
-    except httpx2.ConnectError as error:
-        raise of_botocore.EndpointConnectionError(endpoint_url=request.url) from error
-    except httpx2.HTTPError as error:
-        raise of_botocore.HTTPClientError(error=error) from error
-    return AWSResponse(request.url, answer.status_code, dict(answer.headers), _Raw(body))

@@ -19,6 +19,12 @@ SESSION_NAME: Final = "scan-pipeline"
 """Name of the sessions we assume roles in; fixed, so that two processes of a walk are one."""
 
 
+_RECORDS: Final = r"^[A-Za-z_]\w*(\[\])?(\.[A-Za-z_]\w*(\[\])?)*$"
+"""JMESPath that says where records lie and leaves none of them out: names, and lists opened."""
+
+_PLACE: Final = r"^[A-Za-z_]\w*(\[\d+\])?(\.[A-Za-z_]\w*(\[\d+\])?)*$"
+
+
 @record
 class AwsKeys:
     """Keys of a user, or of a session with its token; named, never held."""
@@ -127,7 +133,8 @@ class AwsSource(SourceFacts):
         endpoint_url: an S3-compatible store or an emulator; None for the region's own endpoint.
         params: filter and projection, sent with every request; bytes as base64.
         page_size: records of one page, sent as the operation's own parameter; None does not ask.
-        records_at: JMESPath of the records; needed where an operation lists several kinds.
+        records_at: where the records lie, JMESPath of names and `[]` alone, so that no filter
+            leaves records out; needed where an operation lists several kinds.
         leaves_out: other kinds that are left out on purpose.
         record_field: the field that bare texts and numbers are kept as.
         records_omitted_when_empty: whether an answer without the list is an empty page; None for
@@ -153,13 +160,15 @@ class AwsSource(SourceFacts):
     endpoint_url: str | None = None
     params: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     page_size: PositiveInt | None = None
-    records_at: str | None = None
+    records_at: Annotated[str, Field(pattern=_RECORDS)] | None = None
     leaves_out: tuple[str, ...] = ()
     record_field: str | None = None
     records_omitted_when_empty: bool | None = None
     flag_omitted_when_false: bool = False
     binding: Literal["both", "more_results", "token"] = "both"
-    shows: Mapping[str, str | int | bool] = field(default_factory=dict[str, str | int | bool])
+    shows: Mapping[Annotated[str, Field(pattern=_PLACE)], str | int | bool] = field(
+        default_factory=dict[str, str | int | bool]
+    )
     paginator: DeclaredPaginator | None = None
     identity: AwsIdentity | None = AwsIdentity()
     auth: AwsAuth | None = None

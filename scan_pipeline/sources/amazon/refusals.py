@@ -11,6 +11,7 @@ invalid, and took the request that had no token, means the token: it is gone, or
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias
 
 from scan_pipeline.core.errors import (
@@ -26,7 +27,7 @@ from scan_pipeline.core.errors import (
 )
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.amazon.facts import AwsSource
-from scan_pipeline.sources.http.responses import MAX_DECLARED_WAIT
+from scan_pipeline.sources.http.responses import MAX_DECLARED_WAIT, declared_wait
 
 Means: TypeAlias = Literal[
     "wait", "retry", "refused", "expired", "consumed", "window", "rejected", "elsewhere"
@@ -201,15 +202,21 @@ def understand(error: AwsError, *, facts: AwsSource, with_token: bool) -> Unders
             return is_("rejected", ProtocolError("request_rejected", told))
 
 
-def error_in(parsed: Mapping[str, Any], headers: Mapping[str, str]) -> AwsError:
-    """Read an error answer as botocore parsed it."""
+def error_in(parsed: Mapping[str, Any], headers: Mapping[str, str], *, now: datetime) -> AwsError:
+    """Read an error answer as botocore parsed it.
+
+    Args:
+        parsed: the answer.
+        headers: its headers.
+        now: the time, UTC.
+    """
     status = int(parsed.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     code = str(parsed.get("Error", {}).get("Code", ""))
     known = code.rpartition("#")[2].partition(":")[0]  # as in `com.amazonaws.x#Code:http://...`
     return AwsError(
         status=status,
         code=known if _CODE.fullmatch(known) else str(status),
-        wait=_declared_wait(headers),
+        wait=declared_wait({n.lower(): v for n, v in headers.items()}, None, now),
     )
 
 
@@ -233,9 +240,3 @@ def _meaning(error: AwsError, facts: AwsSource, *, with_token: bool) -> Means:
             return "elsewhere"
         case _:
             return "rejected"
-
-
-def _declared_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the wait a throttled answer asks for; AWS gives seconds, and few services any."""
-    told = {name.lower(): value for name, value in headers.items()}.get("retry-after", "")
-    return float(told) if told.isdecimal() else None

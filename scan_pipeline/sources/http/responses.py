@@ -121,7 +121,7 @@ def understand(
             return is_("server_error", ContinuationConsumedError(told))
         case "wait" | "retry":
             reason = "wait" if means == "wait" else "server_error"
-            wait = _declared_wait(answer.headers, until, now)
+            wait = declared_wait(answer.headers, until, now)
             if wait is None or wait <= MAX_DECLARED_WAIT:
                 return is_(reason, TransientSourceError(reason, where, wait=wait))
             asked = f"{where} and asks for a wait of {wait:.0f} s; expected at most"
@@ -213,7 +213,7 @@ def _matches(each: ResponseClass, answer: Answer) -> bool:
         return False
 
 
-def _declared_wait(headers: Mapping[str, str], until: str | None, now: datetime) -> float | None:
+def declared_wait(headers: Mapping[str, str], until: str | None, now: datetime) -> float | None:
     """Return the wait a source asks for, in seconds, None where it names none."""
     if until is not None and (epoch := headers.get(until)):
         try:

@@ -29,6 +29,9 @@ from scan_pipeline_tests.sources.over_http import scan_of
         {"auth": {"role": {"arn": "arn:aws:iam::111122223333:user/U"}}},
         {"auth": {"keys": {"access_key_id": "AKIAPASTED", "secret_access_key": "pasted"}}},
         {"page_size": 0},
+        {"records_at": "Items[?kind == 'x']"},
+        {"records_at": "Items[:10]"},
+        {"shows": {"length(Items)": 3}},
         {"colour": "red"},
     ],
 )
