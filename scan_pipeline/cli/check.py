@@ -18,15 +18,42 @@ if TYPE_CHECKING:
 @click.option(
     "--connect", is_flag=True, help="Then ask the source for two pages; nothing of them is kept."
 )
+@click.option(
+    "--conformance",
+    is_flag=True,
+    help="Then play what may befall its source, offline, and tell what came of each.",
+)
+@click.option(
+    "--bench",
+    metavar="PATH",
+    help="Dotted path of what makes a bench for --conformance, given the scan.",
+)
 @json_option
 @click.pass_obj
-def check(settings: Settings, *, file: Path, connect: bool, as_json: bool) -> ExitCode:
+def check(
+    settings: Settings,
+    *,
+    file: Path,
+    connect: bool,
+    conformance: bool,
+    bench: str | None,
+    as_json: bool,
+) -> ExitCode:
     """Check a scan FILE: facts, contradictions, record schema; without asking its source."""
+    if connect and conformance:
+        raise click.UsageError("--connect asks the source and --conformance does not: choose one")
+    if bench is not None and not conformance:
+        raise click.UsageError("--bench is for --conformance")
     problems = problems_of(file)
     if connect and not problems:
         from scan_pipeline.cli.connect import check_source
 
         return check_source(settings, file, as_json=as_json)
+    if conformance and not problems:
+        from scan_pipeline.cli.conformance import check_conformance
+        from scan_pipeline.sources.scan_file import read_scan_file
+
+        return check_conformance(read_scan_file(file).parse(), bench=bench, as_json=as_json)
     if as_json:
         told = [{"line": p.line, "field": p.field, "message": p.message} for p in problems]
         print_json({"file": str(file), "problems": told})

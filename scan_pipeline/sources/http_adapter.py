@@ -58,6 +58,11 @@ class HttpAdapter(Adapter[F]):
         super().allow(limit, used=used)
         self._transport.allowance.grant(limit, used=used)
 
+    def principal(self) -> bytes | None:
+        """Return what the scan's credential says of who asks."""
+        auth = self.facts.auth
+        return None if auth is None else auth.principal_bytes(self.surroundings.environ)
+
     def get_json(
         self,
         url: str,

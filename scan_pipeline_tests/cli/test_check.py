@@ -1,5 +1,6 @@
 """`check`: offline, every problem with its line, exit 2 where there is one."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,89 @@ def test_credentials_that_are_refused_are_told_as_an_answer(scan_pipeline: Comma
     assert result.exit_code == 1
     assert "NOT AS DECLARED: access" in result.stdout
     assert "nobodys" not in result.output
+
+
+LIVE_THINGS = {
+    "name": "things",
+    "source": {
+        "protocol": "page_token",
+        "url": "https://api.test/things",
+        "records_at": "items",
+        "next": {"at": "next", "send_as": "cursor", "ends_when": [{"is": "null"}]},
+    },
+    "contract": {"key": ["id"], "consistency": "live"},
+}
+
+
+def written(folder: Path, facts: dict[str, Any]) -> str:
+    file = folder / "things.yaml"
+    file.write_text(json.dumps(facts), encoding="utf-8")
+    return str(file)
+
+
+def few_behaviours(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    from scan_pipeline.testing import behaviours
+
+    few = tuple(each for each in behaviours.BEHAVIOURS if str(each) in names)
+    monkeypatch.setattr(behaviours, "BEHAVIOURS", few)
+
+
+def test_conformance_of_a_scan_file_is_told_as_json(
+    scan_pipeline: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few_behaviours(monkeypatch, "order-undisturbed", "drift-pin_changed")
+
+    answer = scan_pipeline.json(
+        "check", written(scan_pipeline.folder, LIVE_THINGS), "--conformance"
+    )
+
+    assert answer["passed"]
+    assert [each["verdict"] for each in answer["results"]] == ["passed", "not_exercised"]
+    assert {"behaviour", "group", "says", "expected", "found"} <= answer["results"][0].keys()
+    assert not scan_pipeline.lake.exists()
+
+
+def test_source_that_does_not_conform_is_one(
+    scan_pipeline: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few_behaviours(monkeypatch, "order-undisturbed")
+    adapter = "scan_pipeline_tests.testing.broken_adapters.DropsTheLastRecord"
+    source = {"adapter": adapter, "url": "https://api.test/things"}
+    pinned = {"key": ["id"], "consistency": "snapshot"}
+    file = written(scan_pipeline.folder, {**LIVE_THINGS, "source": source, "contract": pinned})
+    bench = f"{__name__}.borrowed"
+
+    result = scan_pipeline("check", file, "--conformance", "--bench", bench)
+
+    assert result.exit_code == 1, result.output
+    assert "FAILED  order-undisturbed" in result.stdout
+    assert "0 ok, 1 failed, 0 not exercised" in result.stdout
+
+
+def borrowed(scan: Any) -> Any:
+    from scan_pipeline_tests.testing.test_conformance import Borrowed
+
+    return Borrowed(scan.source.adapter.name.rpartition(".")[2])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--conformance"], "--bench"),
+        (["--conformance", "--bench", "nowhere.bench"], "cannot be imported"),
+        (["--conformance", "--bench", "builtins.str"], "made a str"),
+        (["--conformance", "--connect"], "choose one"),
+        (["--bench", "nowhere.bench"], "is for --conformance"),
+    ],
+)
+def test_bench_that_cannot_be_made_is_two(
+    scan_pipeline: CommandLine, options: list[str], told: str
+) -> None:
+    source = {"protocol": "etcd", "url": "http://etcd.test:2379"}
+    facts = {"key": ["key"], "consistency": "snapshot"}
+    file = written(scan_pipeline.folder, {"name": "keys", "source": source, "contract": facts})
+
+    result = scan_pipeline("check", file, *options)
+
+    assert result.exit_code == 2
+    assert told in result.output
