@@ -137,7 +137,7 @@ class ProviderRef:
 class SourceFacts(ABC):  # a base for one record a protocol, never made itself
     """What the engine and the judgement need to know of any source, whatever its protocol."""
 
-    OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth")
+    OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth", "network")
     """Fields that say how the work is done, not which population is read."""
 
     QUERY: ClassVar[tuple[str, ...]] = ("url", "params")
@@ -307,11 +307,20 @@ class Retries:
 
 
 @record
+class Rate:
+    """How often a host may be asked, by all walks of one process together."""
+
+    requests: PositiveInt
+    per_seconds: Annotated[float, Field(gt=0)]
+
+
+@record
 class Operation:
     """How the work is done; nothing here changes what the result means.
 
     Attributes:
         retries: bounds of sending one request again.
+        rate: how often a host may be asked; None where nothing bounds it.
         restarts: how many new generations may follow one that expired.
         commit_pages: pages of one commit, at most.
         commit_seconds: age of the oldest uncommitted page, in seconds, at most.
@@ -319,6 +328,7 @@ class Operation:
     """
 
     retries: Retries = Retries()
+    rate: Rate | None = None
     restarts: NaturalInt = 2
     commit_pages: PositiveInt = 64
     commit_seconds: Annotated[float, Field(gt=0)] = 5.0

@@ -1,9 +1,16 @@
-"""How a source is told who we are."""
+"""How a source is told who we are: facts, with every secret a reference."""
 
+from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import fields
+from ipaddress import ip_address
+from typing import Annotated, Any, Literal
+
+import httpx2
+from pydantic import Field
 
 from scan_pipeline.core.canonical import canonical_json
-from scan_pipeline.core.errors import ConfigurationError
+from scan_pipeline.core.errors import ConfigurationError, ContractError
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.secrets import SecretRef
 
@@ -17,38 +24,134 @@ class ApiKey:
 
 
 @record
+class Basic:
+    """A name and a password (RFC 7617, read 2026-11-30).
+
+    Attributes:
+        user: the name; some providers take a key here and no password.
+        password: None for an empty one.
+    """
+
+    user: SecretRef
+    password: SecretRef | None = None
+
+    def header(self, environ: Mapping[str, str]) -> str:
+        """Return the header's value; raises ConfigurationError where a secret is missing."""
+        user = self.user.resolve(environ)
+        if ":" in user:
+            raise ConfigurationError(
+                f"the secret {self.user!r} holds a colon; expected a user's name, which has none"
+            )
+        password = "" if self.password is None else self.password.resolve(environ)
+        return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+@record
+class OAuth2ClientCredentials:
+    """A token that we fetch in our own name (RFC 6749, section 4.4, read 2026-11-30).
+
+    Attributes:
+        token_url: where tokens are had; nothing but the request for one ever goes there.
+        client_id: who we are.
+        client_secret: what proves it.
+        scope: what the token is to allow; one that allows less is refused.
+        audience: for whom it is to be, where the server wants to be told.
+        send_as: whether the secret travels in a header or in the form (section 2.3.1).
+    """
+
+    token_url: str
+    client_id: Annotated[str, Field(min_length=1)]
+    client_secret: SecretRef
+    scope: str | None = None
+    audience: str | None = None
+    send_as: Literal["client_secret_basic", "client_secret_post"] = "client_secret_basic"
+
+    def __post_init__(self) -> None:
+        check_token_url(self.token_url)
+
+
+@record
 class Auth:
     """Exactly one way to prove who we are; secrets stay references until a request is sent."""
 
     bearer: SecretRef | None = None
     api_key: ApiKey | None = None
+    basic: Basic | None = None
+    oauth2_client_credentials: OAuth2ClientCredentials | None = None
 
     def __post_init__(self) -> None:
-        if (self.bearer is None) == (self.api_key is None):
-            raise ConfigurationError("auth needs exactly one of: bearer, api_key")
+        ways = [each.name for each in fields(self)]
+        if sum(getattr(self, way) is not None for way in ways) != 1:
+            raise ConfigurationError(f"auth needs exactly one of: {', '.join(ways)}")
 
     @property
     def scheme(self) -> str:
         """Return the name of the way, without any secret."""
-        return "bearer" if self.bearer is not None else "api_key"
+        ways = (each.name for each in fields(self))
+        return next(way for way in ways if getattr(self, way) is not None)
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether the headers need a token that is fetched; see `sources.http.signing_in`."""
+        return self.oauth2_client_credentials is not None
 
     def principal_bytes(self, environ: Mapping[str, str]) -> bytes:
-        """Return what identifies the principal: the secret itself, where nothing steadier does.
+        """Return what identifies the principal: a name, or the secret where nothing steadier does.
+
+        Passwords and tokens change and their owner stays; a user's and a client's name say who.
 
         Raises:
             ConfigurationError: the secret is missing or empty.
         """
-        carried = sorted(self.headers(environ).items())
-        return canonical_json([self.scheme, *([name, value] for name, value in carried)])
+        if self.oauth2_client_credentials is not None:
+            client = self.oauth2_client_credentials
+            who: list[Any] = [client.token_url, client.client_id, client.scope, client.audience]
+        elif self.basic is not None:
+            who = [self.basic.user.resolve(environ)]
+        else:
+            who = [[name, value] for name, value in sorted(self.headers(environ).items())]
+        return canonical_json([self.scheme, *who])
 
     def headers(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the headers that carry the secret; call it when sending and not before.
 
         Raises:
-            ConfigurationError: the secret is missing or empty.
+            ConfigurationError: the secret is missing or empty, or a token must be fetched.
         """
         if self.bearer is not None:
             return {"authorization": f"Bearer {self.bearer.resolve(environ)}"}
         if self.api_key is not None:
             return {self.api_key.header: self.api_key.value.resolve(environ)}
-        return {}
+        if self.basic is not None:
+            return {"authorization": self.basic.header(environ)}
+        raise ConfigurationError(
+            f"auth.{self.scheme} fetches a token, which this protocol does not; expected bearer, "
+            "api_key or basic"
+        )
+
+
+def check_token_url(url: str) -> None:
+    """Refuse an address that a secret must not be sent to.
+
+    RFC 6749, section 3.2: the token endpoint is reached over TLS; this machine itself is excepted.
+
+    Raises:
+        ContractError: it is no such address.
+    """
+    try:
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        raise ContractError("token_url is no address; expected https://host/path") from None
+    if parsed.userinfo or parsed.fragment:
+        raise ContractError("token_url holds a user or a fragment; expected an address alone")
+    if not parsed.host or parsed.scheme not in ("http", "https"):
+        raise ContractError("token_url is not absolute; expected https://host/path")
+    if parsed.scheme == "http" and not _is_this_machine(parsed.host):
+        raise ContractError("token_url begins with http://; expected https://, secrets go there")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

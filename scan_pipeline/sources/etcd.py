@@ -40,8 +40,10 @@ from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.etcd_pairs import Encoding, bytes_at, in_base64, pair_record, whole_at
 from scan_pipeline.sources.http.envelope import parse_body
+from scan_pipeline.sources.http.network import NetworkFacts
 from scan_pipeline.sources.http.responses import Answer, BodyMatch, ResponseClass
-from scan_pipeline.sources.http.transport import Call, Transport
+from scan_pipeline.sources.http.signing_in import open_transport
+from scan_pipeline.sources.http.transport import Call
 from scan_pipeline.sources.protocols import Protocol
 from scan_pipeline.sources.source import RefusedCallback, Source
 from scan_pipeline.sources.surroundings import Surroundings
@@ -94,6 +96,7 @@ class EtcdSource(SourceFacts):
     keys: Literal["text", "base64"] = "text"
     values: Encoding = "text"
     auth: Auth | None = None
+    network: NetworkFacts | None = None
     count: CountFacts | None = CountFacts(
         at=("count",), means="remaining", exactness="exact", basis="provider_documented"
     )
@@ -125,14 +128,12 @@ class Etcd(Source):
         self._first, self._end = (prefix, _plus_one_bit(prefix)) if prefix else (b"\0", b"\0")
         auth, environ = facts.auth, surroundings.environ
         self._who = lambda: auth.principal_bytes(environ) if auth else None
-        self._transport = Transport(
+        self._transport = open_transport(
             facts.url,
-            credentials=lambda: auth.headers(environ) if auth else {},
-            retries=surroundings.retries,
+            surroundings,
+            auth=facts.auth,
             responses=(*facts.responses, *RESPONSES),
-            inner=surroundings.inner,
-            clock=surroundings.clock,
-            sleep=surroundings.sleep,
+            network=facts.network,
         )
 
     @property

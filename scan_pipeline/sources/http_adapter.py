@@ -7,8 +7,10 @@ from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.adapter import Adapter, AdapterFacts
 from scan_pipeline.sources.auth import Auth
+from scan_pipeline.sources.http.network import NetworkFacts
 from scan_pipeline.sources.http.responses import ResponseClass
-from scan_pipeline.sources.http.transport import Call, Transport, read_json
+from scan_pipeline.sources.http.signing_in import open_transport
+from scan_pipeline.sources.http.transport import Call, read_json
 from scan_pipeline.sources.surroundings import Surroundings
 
 
@@ -19,13 +21,15 @@ class HttpAdapterFacts(AdapterFacts):
     Attributes:
         url: the collection; its origin is the only one that is ever asked.
         auth: how to prove who we are; secrets are references.
+        network: how the network is reached: proxy, CA, client certificate.
         responses: what statuses mean here, where they differ from HTTP.
     """
 
-    OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth")
+    OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth", "network")
 
     url: str
     auth: Auth | None = None
+    network: NetworkFacts | None = None
     responses: tuple[ResponseClass, ...] = ()
 
 
@@ -37,15 +41,12 @@ class HttpAdapter(Adapter[F]):
 
     def __init__(self, facts: F, surroundings: Surroundings) -> None:
         super().__init__(facts, surroundings)
-        auth, environ = facts.auth, surroundings.environ
-        self._transport = Transport(
+        self._transport = open_transport(
             facts.url,
-            credentials=lambda: auth.headers(environ) if auth else {},
-            retries=surroundings.retries,
+            surroundings,
+            auth=facts.auth,
             responses=facts.responses,
-            inner=surroundings.inner,
-            clock=surroundings.clock,
-            sleep=surroundings.sleep,
+            network=facts.network,
         )
 
     @property

@@ -19,6 +19,8 @@ class Surroundings:
         clock: time in UTC.
         sleep: waits so many seconds; may raise to end the walk.
         retries: bounds of sending one request again.
+        pace: seconds to wait before the next request to a host, by a budget that every walk of this
+            process shares; None for none.
     """
 
     environ: Mapping[str, str]
@@ -26,3 +28,4 @@ class Surroundings:
     clock: Callable[[], datetime]
     sleep: Callable[[float], None]
     retries: Retries
+    pace: Callable[[str], float] | None = None

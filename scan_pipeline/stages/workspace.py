@@ -10,6 +10,7 @@ import httpx2
 
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.sources.catalogue import open_source
+from scan_pipeline.sources.http.rates import PROCESS, HostBudgets
 from scan_pipeline.sources.source import Source
 from scan_pipeline.sources.surroundings import Surroundings
 from scan_pipeline.store.generations import GenerationStore
@@ -39,6 +40,7 @@ class Workspace:
             this process where a source's address begins with `simulator://`.
         clock: time in UTC.
         sleep: waits so many seconds.
+        budgets: how often hosts were asked; by default one for this process.
     """
 
     def __init__(
@@ -49,7 +51,9 @@ class Workspace:
         inner: httpx2.BaseTransport | None = None,
         clock: Callable[[], datetime] = utc_now,
         sleep: Callable[[float], None] = time.sleep,
+        budgets: HostBudgets = PROCESS,
     ) -> None:
+        self._budgets = budgets
         self.project, self.environ = project, environ
         self.clock, self.sleep = clock, sleep
         self.lake = Lake(root=project.lake)
@@ -73,6 +77,7 @@ class Workspace:
             inner=self._inner,
             clock=self.clock,
             sleep=sleep or self.sleep,
+            budgets=self._budgets,
         )
 
     def store(
@@ -150,12 +155,19 @@ def open_in_world(
     inner: httpx2.BaseTransport | None = None,
     clock: Callable[[], datetime] = utc_now,
     sleep: Callable[[float], None] = time.sleep,
+    budgets: HostBudgets = PROCESS,
 ) -> Source:
-    """Open a scan's source without any lake; nothing is sent yet. Arguments as `open_world`."""
+    """Open a scan's source without any lake; nothing is sent yet. Arguments as `Workspace`."""
     url = str(getattr(scan.source, "url", ""))
     environ, inner = open_world(url, environ=environ, inner=inner, clock=clock, sleep=sleep)
+    rate = scan.operation.rate
     surroundings = Surroundings(
-        environ=environ, inner=inner, clock=clock, sleep=sleep, retries=scan.operation.retries
+        environ=environ,
+        inner=inner,
+        clock=clock,
+        sleep=sleep,
+        retries=scan.operation.retries,
+        pace=rate and budgets.pace(rate, clock=clock),
     )
     return open_source(scan, surroundings)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from scan_pipeline_tests.cases import points_in_time
 from scan_pipeline_tests.cases.replay import Case, Expected, Replay, scan_file
-from scan_pipeline_tests.cases.scripts import ClusterInOrder, InOrder, as_lists
+from scan_pipeline_tests.cases.scripts import ClusterInOrder, InOrder, Refreshable, as_lists
 
 Builder = Callable[[Case], list[Replay]]
 
@@ -258,7 +258,15 @@ def _http(config: Mapping[str, Any]) -> dict[str, Any]:
     if "result_window" in config:
         source["result_window"] = config["result_window"]
     if config.get("auth") == "refreshable":
-        source["auth"] = {"bearer": {"env": "TOKEN"}}
+        source["auth"] = {
+            "oauth2_client_credentials": {
+                "token_url": Refreshable.TOKEN_URL,
+                "client_id": "us",
+                "client_secret": {"env": "SECRET"},
+            }
+        }
+        ended = {"at": "error", "equals": "expired_token"}
+        source["responses"] = [{"status": 401, "body": ended, "means": "refresh"}]
     return source
 
 
@@ -291,15 +299,17 @@ def _replay(
             operation={"retries": {"attempts": config.get("max_attempts", 3)}, "restarts": 0},
             **contract,
         ),
-        script=InOrder(steps, continuation=continuation or ()),
+        script=(Refreshable if config.get("auth") == "refreshable" else InOrder)(
+            steps, continuation=continuation or ()
+        ),
         expected=Expected(kind=kind, ids=tuple(map(str, ids)), facts=_facts(facts)),
-        environ={"TOKEN": "t1"},
+        environ={"SECRET": "the secret itself"},
         manifest=[json.dumps(each) for each in scenario.get("control", {}).get("ids", ())],
     )
 
 
 def _facts(expected: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("pages", "columns", "requests_sent", "requests_to")
+    names = ("pages", "columns", "requests_sent", "requests_to", "auth_refreshes")
     return {name: expected[name] for name in names if name in expected}
 
 

@@ -84,6 +84,29 @@ def sent_in(request: httpx2.Request) -> dict[str, str]:
     return {name: str(value) for name, value in json.loads(request.content).items()}
 
 
+class Refreshable(InOrder):
+    """Answers one after another, and hands out a token of its own to each who asks: t1, t2, ...
+
+    Attributes:
+        tokens: how many it has handed out.
+    """
+
+    TOKEN_URL = "https://login.test/token"
+
+    def __init__(self, steps: Sequence[Step], *, continuation: Sequence[str] = ()) -> None:
+        super().__init__(steps, continuation=continuation)
+        self.tokens = 0
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answer one request, or hand out a token."""
+        if str(request.url) != self.TOKEN_URL:
+            return super().handle_request(request)
+        self.tokens += 1
+        return httpx2.Response(
+            200, json={"access_token": f"t{self.tokens}", "token_type": "Bearer"}
+        )
+
+
 class BySelector(Script):
     """Answers by what a request holds; an answer may be given a number of times only."""
 

@@ -16,11 +16,6 @@ from scan_pipeline_tests.cases import field_styles, peer_styles
 from scan_pipeline_tests.cases.replay import LIVE, Case, Replay, load, run
 from scan_pipeline_tests.cases.verdicts import disagreements
 
-NOT_YET: dict[str, str] = {
-    "C066": "auth with a refresh in mid-walk, within one identity",
-}
-"""Cases whose rule is not there, and the rule."""
-
 
 def _replays() -> list[Any]:
     """Return every replay; the first of each outcome is audited as well."""
@@ -39,9 +34,7 @@ def _all() -> Iterator[Replay]:
 
 
 def _marked(replay: Replay, *, audited: bool) -> Any:
-    rule = NOT_YET.get(replay.name)
-    marks = [pytest.mark.xfail(reason=f"missing: {rule}", strict=True)] if rule else []
-    return pytest.param(replay, audited, id=replay.name, marks=marks)
+    return pytest.param(replay, audited, id=replay.name)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from scan_pipeline_tests.cases.points_in_time import UnderPointInTime
 from scan_pipeline_tests.cases.replay import Expected, Outcome, Replay
-from scan_pipeline_tests.cases.scripts import InOrder
+from scan_pipeline_tests.cases.scripts import InOrder, Refreshable
 
 OF_A_LIVE_WALK = frozenset({"live_traversal", "no_denominator"})
 """What is said of every complete walk over a source that pins nothing."""
@@ -194,6 +194,8 @@ def _of_facts(replay: Replay, outcome: Outcome) -> Iterator[str]:
             for host in facts.get("requests_to", {})
         },
     }
+    if isinstance(replay.script, Refreshable):
+        found["auth_refreshes"] = replay.script.tokens - 1
     if replay.expected.kind in REFUSED_WHOLE:
         found.pop("pages")
     for name, value in facts.items():

@@ -21,6 +21,7 @@ from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import Basis, LeafEncoding
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.envelope import check_records_at
+from scan_pipeline.sources.http.network import NetworkFacts
 from scan_pipeline.sources.http.record_formats import RecordFormat
 from scan_pipeline.sources.http.responses import BodyMatch, ResponseClass
 
@@ -133,6 +134,7 @@ class HttpFacts(SourceFacts):
         body: JSON sent with every request; for POST alone.
         headers: headers without secrets, sent with every request.
         auth: how to prove who we are; secrets are references.
+        network: how the network is reached: proxy, CA, client certificate.
         send_in: where page size, pin, bound and continuation travel.
         projection: parameter that names which fields of the answer come back; where it is sent, it
             must name all that the walk reads.
@@ -151,7 +153,7 @@ class HttpFacts(SourceFacts):
         responses: what statuses mean here, where they differ from HTTP.
     """
 
-    OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth")
+    OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth", "network")
 
     url: str
     method: Literal["GET", "POST"] = "GET"
@@ -159,6 +161,7 @@ class HttpFacts(SourceFacts):
     body: Mapping[str, JsonValue] | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     auth: Auth | None = None
+    network: NetworkFacts | None = None
     send_in: Literal["query", "body"] = "query"
     projection: str | None = None
     records_format: RecordFormat = "json"

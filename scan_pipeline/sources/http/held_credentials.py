@@ -20,10 +20,11 @@ class HeldCredentials:
 
     Args:
         make: makes the headers.
+        close: lets go of what they are made with.
     """
 
-    def __init__(self, make: MakeHeaders) -> None:
-        self._make = make
+    def __init__(self, make: MakeHeaders, *, close: Callable[[], None] = lambda: None) -> None:
+        self._make, self.close = make, close
         self._last: bytes | None = None
         self.changes = 0
 

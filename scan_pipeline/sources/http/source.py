@@ -27,8 +27,10 @@ from scan_pipeline.sources.http.record_formats import records_of
 from scan_pipeline.sources.http.reported import reported
 from scan_pipeline.sources.http.request import FrozenRequest
 from scan_pipeline.sources.http.responses import Answer
+from scan_pipeline.sources.http.same_identity import SameIdentity
 from scan_pipeline.sources.http.side_questions import SideQuestions
-from scan_pipeline.sources.http.transport import Call, Sent, Transport, read_json
+from scan_pipeline.sources.http.signing_in import open_transport
+from scan_pipeline.sources.http.transport import Call, Sent, read_json
 from scan_pipeline.sources.source import Noticed, RefusedCallback, Source
 from scan_pipeline.sources.surroundings import Surroundings
 
@@ -68,21 +70,21 @@ class HttpSource(Source):
         credentials: HeldCredentials | None = None,
         network: Network | None = None,
     ) -> None:
-        auth, environ = facts.auth, surroundings.environ
-        self._http, self._environ = facts, environ
+        self._http, self._environ = facts, surroundings.environ
         self.request = FrozenRequest(facts)
-        self._transport = Transport(
+        self._transport = open_transport(
             facts.url,
-            origins=origins,
-            credentials=credentials or (lambda: auth.headers(environ) if auth else {}),
-            retries=surroundings.retries,
+            surroundings,
+            auth=facts.auth,
+            credentials=credentials,
             responses=facts.responses,
-            inner=surroundings.inner,
-            network=network,
-            clock=surroundings.clock,
-            sleep=surroundings.sleep,
+            network=network or facts.network,
+            origins=origins,
         )
         self._aside = SideQuestions(facts, self._transport)
+        self._identity = SameIdentity(
+            self._aside.identity, changes=lambda: self._transport.credential_changes
+        )
 
     @property
     def credential_changes(self) -> int:
@@ -123,7 +125,7 @@ class HttpSource(Source):
     def opening(self) -> Opening:
         """Return the change token, and what else is to be known before the first page."""
         token = self._aside.change_token()  # first: what is asked after it lies within
-        principal, tenant = self._aside.identity()
+        principal, tenant = self._identity.opened()
         return Opening(
             principal=principal,
             tenant=tenant,
@@ -152,6 +154,7 @@ class HttpSource(Source):
         sent = self._transport.send(
             self.call(position), read=self._read, refused=tell, repeatable=not once_only
         )
+        self._identity.check()
         try:
             return self._page(position, sent)
         except ProtocolError as error:

@@ -156,6 +156,7 @@ class Transport:
     def close(self) -> None:
         """Close the connections."""
         self._exchange.close()
+        self._held.close()
 
     def _once(
         self,

@@ -73,6 +73,11 @@ class HttpServer:
                 "transport.http.url holds credentials, which receipts would show; name them under "
                 "auth instead"
             )
+        if self.auth is not None and self.auth.is_fetched:
+            raise ContractError(
+                f"transport.http.auth.{self.auth.scheme} fetches a token, which mcp_tool does not; "
+                "expected bearer, api_key or basic"
+            )
 
 
 @record
