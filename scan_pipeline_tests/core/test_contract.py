@@ -58,6 +58,8 @@ def digests(shipped, edit):
         ),
         ({"source.page_size.value": 500}, {"operation"}),
         ({"source.auth": {"bearer": {"env": "ANOTHER_TOKEN"}}}, {"operation"}),
+        ({"source.network": {"proxy": "none"}}, {"operation"}),
+        ({"operation.rate": {"requests": 50, "per_seconds": 60}}, {"operation"}),
         ({"source.auth": {"api_key": {"header": "x-key", "value": {"env": "KEY"}}}}, {"operation"}),
         ({"contract.limits.seconds": 240}, {"operation"}),
         ({"operation.retries": {"attempts": 9}}, {"operation"}),
