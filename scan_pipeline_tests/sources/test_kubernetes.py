@@ -15,8 +15,10 @@ from scan_pipeline.simulator.kubernetes_answers import NEWEST, opened_token
 from scan_pipeline.simulator.mutations import Delete, Insert, Update
 from scan_pipeline.simulator.population import population
 from scan_pipeline.sources.scan_file import read_scan_file
+from scan_pipeline.stages.connection import check_connection
 from scan_pipeline_tests.conftest import SteppingClock
 from scan_pipeline_tests.sources.clusters import (
+    DIRECT,
     FACTS,
     ClusterBench,
     after_page,
@@ -410,6 +412,19 @@ def test_provider_file_says_what_the_protocol_says_by_itself(bench):
         named.source.snapshot,
         named.source.limit,
     )
+
+
+def test_connection_is_checked_with_two_chunks_and_the_user_named(bench):
+    cluster = KubernetesCluster(size=SOME)
+    scan = bench.scan({**DIRECT, **CHUNKS, "source.url": bench.serve(cluster)})
+    source = bench.workspace().source(scan)
+
+    lines = {each.question: each for each in check_connection(scan, source=source).lines}
+    source.close()
+
+    assert (lines["identity"].result, lines["identity"].found) == ("passed", READER)
+    assert (lines["snapshot"].result, lines["count"].result) == ("passed", "passed")
+    assert len(cluster.asked) == 2
 
 
 def test_page_size_and_kubeconfig_do_not_move_the_scope(bench):
