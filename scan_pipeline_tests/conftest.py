@@ -303,6 +303,12 @@ def things() -> Callable[..., Scan]:
     return lambda edits=None: parse_scan(edited(THINGS, edits or {}))
 
 
+@pytest.fixture(scope="session", name="laid_down")
+def serves_records() -> Callable[..., httpx2.MockTransport]:
+    """Makes a source that serves records page by page; see `laid_down`."""
+    return laid_down
+
+
 @pytest.fixture(scope="session")
 def opens() -> type[Opens]:
     """What a generation opens, to compare with `Walked.opens`; nothing, unless told otherwise."""

@@ -29,6 +29,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "restage": "scan_pipeline.cli.restage:restage",
     "read": "scan_pipeline.cli.read:read",
     "export": "scan_pipeline.cli.export:export",
+    "changes": "scan_pipeline.cli.changes:changes",
+    "inclusion": "scan_pipeline.cli.inclusion:inclusion",
     "check-claims": "scan_pipeline.cli.check_claims:check_claims",
     "serve": "scan_pipeline.cli.serve:serve",
     "simulator": "scan_pipeline.cli.simulator:simulator",

@@ -125,13 +125,19 @@ class FindingsDigest:
 
 @record
 class MerkleEvidence:
-    """The tree over the collection's records; `root` is hex, or None where none can be."""
+    """The tree over the collection's records; `root` is hex, or None where none can be.
+
+    `key_fields` name a record and `partition_by` its partition (None for the key hash), so that
+    what a place in the tree means is under the signature; older receipts do not say.
+    """
 
     definition: Literal["scan-pipeline/merkle/v1"]
     leaf_encoding: LeafEncoding
     leaves: int
     partitions: int
     root: str | None
+    key_fields: tuple[str, ...] = ()
+    partition_by: str | None = None
 
 
 @record

@@ -162,6 +162,8 @@ def make_receipt(
             leaves=figures.leaves,
             partitions=figures.partitions,
             root=figures.root,
+            key_fields=scan.contract.key,
+            partition_by=scan.contract.partition_by,
         ),
         evidence={name: _evidence(table, held, pin) for name, (table, held, pin) in pinned.items()},
         release_policy=_release_policy(judgement, accepted=is_accepted),

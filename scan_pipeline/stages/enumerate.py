@@ -237,7 +237,7 @@ class Enumeration:
                 "the walk broke off and its continuations work only once; a new generation must "
                 "begin"
             )
-        last, pin = pages[-1], self._walk.pin  # by the name that the stored pages show
+        last = pages[-1]
         if not self._reads_equal(last, opening):
             raise ProtocolError(
                 "page_changed_on_resume",
@@ -247,7 +247,7 @@ class Enumeration:
             return None
         return Position(
             token=self._stored.token_after(last),
-            pin=pin,
+            pin=self._walk.pin,
             high_water_mark=opening.high_water_mark,
         )
 

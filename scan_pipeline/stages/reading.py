@@ -1,10 +1,12 @@
 """A scan's generations, opened by what they prove: where most readers begin."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from scan_pipeline.core.claims import is_whole
 from scan_pipeline.core.contract import Scan, accept_level, scope_digest
 from scan_pipeline.core.coverage import satisfies
 from scan_pipeline.core.errors import GateClosedError
@@ -129,17 +131,45 @@ class Collection:
         """Open the newest generation that says at least `accept`, as no more than its scope.
 
         Raises:
-            GateClosedError: there is none; the message says what became of the newest.
+            GateClosedError: there is none.
         """
-        why = "no generation has a receipt"
-        for generation in reversed(self._workspace.receipts(self._scan.name).generations()):
-            try:
-                return self.partial(generation, accept=accept)
-            except GateClosedError as error:
-                why = str(error)
-        raise GateClosedError(
-            scan=self._scan.name, generation=None, reason=f"nothing opens as {accept}: {why}"
-        )
+        opened = next(self._parts(accept), None)
+        if opened is None:
+            raise GateClosedError(
+                scan=self._scan.name, generation=None, reason=f"nothing opens as {accept}"
+            )
+        return opened
+
+    def newest_two(self, *, accept: ConclusionScope | None = None) -> tuple[str, str]:
+        """Return the two newest generations that open, the earlier one first.
+
+        Args:
+            accept: the scope they must say; None for proven wholes.
+
+        Raises:
+            GateClosedError: there are not two.
+        """
+        parts = self._parts(accept or "observed_pages_only")
+        found = [
+            each.receipt.scan_generation
+            for each in parts
+            if accept is not None
+            or is_whole(each.receipt.coverage_status, each.receipt.conclusion_scope)
+        ][:2]
+        if len(found) < 2:
+            raise GateClosedError(
+                scan=self._scan.name,
+                generation=None,
+                reason=f"found {len(found)} generations that open as "
+                f"{accept or 'a proven whole'}; expected two to compare",
+            )
+        return found[1], found[0]
+
+    def _parts(self, accept: ConclusionScope) -> Iterator[PartialCollection]:
+        """Yield the generations that stand and say at least `accept`, newest first."""
+        for stored in Shelf(self._scan.name, workspace=self._workspace).standing():
+            with suppress(GateClosedError):
+                yield open_partial(stored, self._scan, workspace=self._workspace, accept=accept)
 
     def receipt(self, generation: str) -> StoredReceipt:
         """Return the receipt of one generation, signature checked.

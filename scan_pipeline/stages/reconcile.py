@@ -158,11 +158,7 @@ class Reconciler:
         Without `partition_by` it is the first byte of the key hash, here still a number.
         """
         by = self._scan.contract.partition_by
-        if by is None:
-            return _FIRST_BYTE
-        kind = frame[by].dtype
-        plain = kind.is_integer() or kind == pl.String
-        return pl.col(by) if plain else pl.col(by).cast(pl.String)
+        return _FIRST_BYTE if by is None else partition_by_field(by, frame[by].dtype)
 
     def _once_per_row(self, frame: pl.DataFrame, *, first_pass: bool) -> None:
         """Count what needs no order, on the first pass alone."""
@@ -281,6 +277,12 @@ class _Partition:
             leaf_count=self.leaves.size,
             root=None if self.in_conflict else root.hex(),
         )
+
+
+def partition_by_field(field: str, kind: pl.DataType) -> pl.Expr:
+    """Return the partition of a row by a field: what is neither text nor integer, as text."""
+    plain = kind.is_integer() or kind == pl.String
+    return pl.col(field) if plain else pl.col(field).cast(pl.String)
 
 
 def _by_key_hash(rows: pl.DataFrame) -> pl.DataFrame:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.reconciliation import PartitionSummary
@@ -39,7 +40,7 @@ FINDINGS: Final = pa.schema(
 SUMMARIES: Final = pa.schema(
     [
         pa.field("scan_generation", pa.string(), nullable=False),
-        pa.field("partition", pa.string()),
+        pa.field("partition", pa.string(), nullable=False),
         pa.field("records", pa.int64(), nullable=False),
         pa.field("unique_keys", pa.int64(), nullable=False),
         pa.field("duplicates", pa.int64(), nullable=False),
@@ -187,7 +188,7 @@ class GenerationStore:
             {
                 "scan_generation": self.generation,
                 **each.__dict__,
-                "partition": None if each.partition is None else str(each.partition),
+                "partition": canonical_json(each.partition).decode(),
             }
             for each in partitions
         ]
@@ -251,4 +252,4 @@ def _finding(row: dict[str, object]) -> Finding:
 
 
 def _by_partition(row: dict[str, Any]) -> tuple[bool, str]:
-    return row["partition"] is not None, row["partition"] or ""
+    return row["partition"] != "null", row["partition"]
