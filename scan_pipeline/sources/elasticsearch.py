@@ -269,6 +269,7 @@ class Elasticsearch(Source):
             inner=self._lent,
             clock=surroundings.clock,
             sleep=surroundings.sleep,
+            pace=surroundings.pace,
         )
 
 
