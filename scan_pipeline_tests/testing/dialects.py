@@ -197,8 +197,8 @@ ELSEWHERE: Mapping[str, str] = {
     "aws_dynamodb": "test_aws_bench.py: a fake service behind botocore",
     "aws_iam": "test_aws_bench.py: a fake service behind botocore",
     "aws_s3": "test_aws_bench.py: a fake service behind botocore",
-    "elasticsearch": "not by the kit yet: sources/test_elasticsearch.py, over a scripted cluster",
-    "opensearch": "not by the kit yet: sources/test_elasticsearch.py, over a scripted cluster",
+    "elasticsearch": "test_search_bench.py: the simulated engine",
+    "opensearch": "test_search_bench.py: the simulated engine",
     "kubernetes": "test_kubernetes_bench.py: the simulated cluster",
     "etcd": "test_benches.py: its protocol is played by a scripted etcd",
 }
