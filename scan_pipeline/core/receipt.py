@@ -204,7 +204,7 @@ class Receipt:
     judgement_digest: str
     operation_digest: str
     adapter: AdapterRevision
-    provider: ProviderRevision | None
+    provider: ProviderRevision | None = None
     authorized_scope: str
     identity: IdentityEvidence
     consistency: Consistency

@@ -178,3 +178,12 @@ def test_secrets_and_tokens_do_not_show(receipt):
 
     assert "sample-token" not in shown
     assert "cur_" not in shown
+
+
+def test_receipt_that_was_signed_before_reads_as_it_did():
+    """A frozen payload: what a later version adds must not close the receipts there are."""
+    payload = (Path(__file__).parents[1] / "vectors" / "receipt.json").read_bytes()
+    receipt = parse_statement(payload)
+
+    assert (receipt.coverage_status, receipt.unique_ids_observed) == ("verified", 8_742)
+    assert (receipt.provider, receipt.merkle.key_fields) == (None, ())
