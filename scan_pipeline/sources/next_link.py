@@ -19,7 +19,7 @@ from scan_pipeline.core.page import Continuation, Next, Position
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import Basis
-from scan_pipeline.sources.http.addresses import origin_of, shown
+from scan_pipeline.sources.http.addresses import origin_of, shown_link
 from scan_pipeline.sources.http.end_signals import EndSignal, end_of
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
 from scan_pipeline.sources.http.facts import HttpFacts
@@ -161,15 +161,15 @@ class NextLink(HttpSource):
             if value != expected:
                 raise ProtocolError(
                     "request_changed",
-                    f"the link to {shown(link)} asks for another {name}; expected the one that the "
-                    "walk began with",
+                    f"the link to {shown_link(link)} asks for another {name}; expected the one "
+                    "that the walk began with",
                 )
         missing = sorted(held.keys() - {name for name, _ in said})
         if missing:
             raise ProtocolError(
                 "request_changed",
-                f"the link to {shown(link)} does not repeat {', '.join(missing)}; expected what "
-                "holds the collection still on every request",
+                f"the link to {shown_link(link)} does not repeat {', '.join(missing)}; expected "
+                "what holds the collection still on every request",
             )
 
 

@@ -11,6 +11,7 @@ from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.reconciliation import ExpectationResult, IdSequenceCheck
 from scan_pipeline.core.vocabulary import MAY_MOVE
 from scan_pipeline.core.walk_evidence import WalkEvidence
+from scan_pipeline.stages.every_record import EveryRecord
 from scan_pipeline.stages.exact_values import NotExactError, told_value
 from scan_pipeline.stages.manifest import read_manifest
 
@@ -26,6 +27,7 @@ class Expectations:
         walk: what the events say.
         total_moved: whether the source's exact count moved during the walk.
         last_accepted: number of records of the last accepted generation of this scope.
+        text: reads one record's text.
         tell: takes each finding.
     """
 
@@ -36,10 +38,12 @@ class Expectations:
         walk: WalkEvidence,
         total_moved: bool,
         last_accepted: int | None,
+        text: Callable[[int, int], bytes],
         tell: Callable[[Finding], None],
     ) -> None:
         self._scan, self._walk, self._total_moved = scan, walk, total_moved
         self._last_accepted, self._tell = last_accepted, tell
+        self._every_record = EveryRecord(scan, text=text)
         self._unique = self._filter_missed = 0
         self._bound_is_told = False
         self._sequence = self._id_sequence()
@@ -49,20 +53,13 @@ class Expectations:
     def columns(self) -> tuple[str, ...]:
         """Columns of the records that `look` wants to see."""
         bound = self._bound_field
-        return (*self._every_record, *([] if bound is None else [bound]))
+        return (*self._every_record.columns, *([] if bound is None else [bound]))
 
     def look(self, rows: pl.DataFrame) -> None:
         """Look at each row once, whatever its key: at what a filter and a bound promise."""
-        for name, value in self._every_record.items():
-            # A null of a record that does not conform may be a value its column does not hold.
-            told = pl.col("_conforming") | pl.col(name).is_not_null()
-            wrong = rows.filter(_differs(rows, name, value) & told)
-            for page, key, found in wrong.select("_page", "_key", name).iter_rows():
-                self._filter_missed += 1
-                expected = f"{name} {value}"
-                self._tell(
-                    finding("filter_missed", page=page, key=key, expected=expected, found=found)
-                )
+        for told in self._every_record.wrong(rows):
+            self._filter_missed += 1
+            self._tell(told)
         if self._bound_field is not None:
             self._check_bound(rows, self._bound_field)
 
@@ -99,10 +96,6 @@ class Expectations:
         return self._walk.traversal == "finished"
 
     @property
-    def _every_record(self) -> Mapping[str, str | int | bool | None]:
-        return self._scan.contract.expect.every_record or {}
-
-    @property
     def _bound_field(self) -> str | None:
         bound = self._scan.source.high_water_mark
         held = self._scan.contract.consistency == "high_water_mark"
@@ -136,7 +129,7 @@ class Expectations:
                     page=page,
                     key=key,
                     expected=f"<= {bound}",
-                    found=found,
+                    found="nothing to compare" if found is None else "a value that is not",
                 )
             )
 
@@ -301,15 +294,3 @@ class Expectations:
             result=("met" if met else "missed") if self._finished else "not_evaluated",
             denominator=denominator,
         )
-
-
-def _differs(rows: pl.DataFrame, name: str, value: str | int | bool | None) -> pl.Expr:
-    """Return where a column differs from a value; one of another type is never equal."""
-    kind = rows[name].dtype
-    same_type = (
-        value is None
-        or (isinstance(value, bool) and kind == pl.Boolean)
-        or (isinstance(value, str) and kind == pl.String)
-        or (isinstance(value, int) and not isinstance(value, bool) and kind.is_numeric())
-    )
-    return pl.col(name).ne_missing(pl.lit(value)) if same_type else pl.lit(value=True)

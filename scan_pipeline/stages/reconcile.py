@@ -86,6 +86,7 @@ class Reconciler:
             walk=walk,
             total_moved=total_moved,
             last_accepted=last_accepted,
+            text=text,
             tell=self._findings.append,
         )
 

@@ -1,5 +1,7 @@
 """Addresses: where a request may go, and how one is shown without its secrets."""
 
+from hashlib import sha256
+
 import httpx2
 
 from scan_pipeline.core.errors import ConfigurationError
@@ -23,6 +25,18 @@ def origin_of(url: str) -> str:
         )
     port = parsed.port or _PORTS.get(parsed.scheme)
     return f"{parsed.scheme}://{parsed.host}" + (f":{port}" if port else "")
+
+
+def shown_link(url: str) -> str:
+    """Return an address that a source gave, fit for messages: its origin, the rest as a digest.
+
+    A link carries the continuation, in its query or in its path.
+    """
+    try:
+        origin = origin_of(url)
+    except ConfigurationError:
+        return "an address that is no absolute URL"
+    return f"{origin} (sha256:{sha256(url.encode()).hexdigest()[:16]})"
 
 
 def shown(url: str) -> str:

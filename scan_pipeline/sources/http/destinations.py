@@ -13,7 +13,7 @@ from typing import TypeAlias
 import httpx2
 
 from scan_pipeline.core.errors import ConfigurationError, DestinationRefusedError
-from scan_pipeline.sources.http.addresses import origin_of, shown
+from scan_pipeline.sources.http.addresses import origin_of, shown_link
 
 Resolve: TypeAlias = Callable[[str], tuple[str, ...]]
 """Returns the addresses of a host name; none where there are none to be had."""
@@ -46,20 +46,22 @@ class Destinations:
             origin = origin_of(url)
             named = bool(httpx2.URL(url).userinfo)
         except ConfigurationError as error:
-            raise _refused(f"the next request would go nowhere: {error}") from error
+            raise _refused(f"the next request would go nowhere: {shown_link(url)}") from error
         if named:
-            raise _refused(f"{shown(url)} was given with a user; expected an address alone")
+            raise _refused(f"{shown_link(url)} was given with a user; expected an address alone")
         if origin == self.origin:
             self._home = url
             return True
         allowed = sorted({self.origin, *self._others})
         if origin not in self._others:
             raise _refused(
-                f"the next request would go to {shown(url)}; expected {' or '.join(allowed)}"
+                f"the next request would go to {shown_link(url)}; expected {' or '.join(allowed)}"
             )
         kinds = self._kinds(url) - self._kinds(self.origin)
         if kinds:
-            raise _refused(f"{shown(url)} is {', '.join(sorted(kinds))}, and the source is not")
+            raise _refused(
+                f"{shown_link(url)} is {', '.join(sorted(kinds))}, and the source is not"
+            )
         return False
 
     def _kinds(self, url: str) -> set[str]:

@@ -26,7 +26,7 @@ from scan_pipeline.core.errors import (
     TransientSourceError,
 )
 from scan_pipeline.core.value import record
-from scan_pipeline.sources.http.addresses import shown
+from scan_pipeline.sources.http.addresses import shown_link
 from scan_pipeline.sources.http.envelope import parse_body, value_at
 
 _CODE: Final = re.compile(r"[A-Za-z][A-Za-z_]{1,39}")
@@ -142,7 +142,7 @@ def understand(
             told = f"{where}: it shows no more results of this query; expected its end"
             return is_("window", SourceWindowError(told))
         case "redirect":
-            target = shown(answer.headers.get("location", ""))
+            target = shown_link(answer.headers.get("location", ""))
             told = f"{where} and points to {target}; redirects are not followed. Name the right"
             return is_(
                 "redirect",
