@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -271,6 +271,10 @@ def statement_bytes(receipt: Receipt) -> bytes:
 
     Its subject is `scan/generation` with the digest of the walk's chain.
     """
+    return _statement(receipt, receipt_json(receipt))
+
+
+def _statement(receipt: Receipt, predicate: Mapping[str, Any]) -> bytes:
     subject = {
         "name": f"{receipt.scan}/{receipt.scan_generation}",
         "digest": {"sha256": receipt.cursor_chain_digest.removeprefix("sha256:")},
@@ -280,9 +284,21 @@ def statement_bytes(receipt: Receipt) -> bytes:
             "_type": STATEMENT_TYPE,
             "subject": [subject],
             "predicateType": PREDICATE_TYPE,
-            "predicate": receipt_json(receipt),
+            "predicate": dict(predicate),
         }
     )
+
+
+def _as_written(whole: Any, written: Any) -> Any:
+    """Leave out the members that a receipt was written without, before there were such.
+
+    What may be absent has a default, or it would not have parsed.
+    """
+    if isinstance(whole, dict) and isinstance(written, dict):
+        known = cast("dict[str, Any]", written)
+        members = cast("dict[str, Any]", whole).items()
+        return {name: _as_written(each, known[name]) for name, each in members if name in known}
+    return whole
 
 
 def parse_statement(payload: bytes) -> Receipt:
@@ -298,7 +314,7 @@ def parse_statement(payload: bytes) -> Receipt:
         raise TamperedError(
             "receipt", f"not a receipt of version 1: {type(error).__name__}"
         ) from error
-    if statement_bytes(receipt) != payload:
+    if _statement(receipt, _as_written(receipt_json(receipt), statement["predicate"])) != payload:
         raise TamperedError(
             "receipt",
             f"the statement around the receipt of {receipt.scan}/{receipt.scan_generation} is not "
