@@ -32,7 +32,7 @@ SHIPPED_DEFINITIONS: Final = "scan_pipeline.definitions"
 def launch(settings: Settings, *, scan: str, as_json: bool) -> ExitCode:
     """Begin a new generation through Dagster, wait for it, and show its receipt."""
     from scan_pipeline.cli.account import Filed, print_account
-    from scan_pipeline.core.receipt import receipt_json
+    from scan_pipeline.core.receipt import last_stop_reason, receipt_json
 
     contract, workspace = settings.scan(scan), settings.workspace()
     generations = _Generations(settings, scan=contract.name)
@@ -46,10 +46,11 @@ def launch(settings: Settings, *, scan: str, as_json: bool) -> ExitCode:
                 raise
             say(f"{contract.name} {generation}: the run failed before there was a receipt")
             return ExitCode.COULD_NOT_RUN
-        following = generations.attempt_after(generation, stored.receipt.stop_reason, contract)
+        stopped = last_stop_reason(stored.receipt)
+        following = generations.attempt_after(generation, stopped, contract)
         if following is None:
             break
-        say(f"began again after {stored.receipt.stop_reason}: {stored.receipt.statement}")
+        say(f"began again after {stopped}: {stored.receipt.statement}")
         generation = following
     receipt = stored.receipt
     path = workspace.lake.receipt_path(receipt.scan, receipt.scan_generation)

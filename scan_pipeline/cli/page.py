@@ -103,15 +103,15 @@ class _Tokens:
         self._sealer = Sealer(self._key)
 
     def name(self, event: "Event", column: Literal["cursor_in", "cursor_out"]) -> str | None:
-        from scan_pipeline.stages.enumerate import SHARD
         from scan_pipeline.store.events import open_token
+        from scan_pipeline.store.generations import FIRST_WALK
         from scan_pipeline.store.keys import keyed_digest
 
         token = open_token(
             event,
             scan=self._scan,
             generation=self._generation,
-            shard=SHARD,
+            shard=FIRST_WALK,
             sealer=self._sealer,
             column=column,
         )

@@ -35,6 +35,7 @@ from scan_pipeline.core.contract import Scan, scan_json
 from scan_pipeline.core.errors import EvidenceError
 from scan_pipeline.stages.ledger_schema import ledger_faults, read_ledger
 from scan_pipeline.stages.pipeline import Pipeline
+from scan_pipeline.stages.walks import is_over, last_walk
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.table_reader import TableReader
 
@@ -162,7 +163,7 @@ def _walk(
     if pipeline.is_sealed():
         return pipeline.pages()
     generation, workspace = pipeline.generation, opened.workspace
-    was_closed = _is_closed(pipeline.store.events())
+    was_over = is_over(pipeline.scan, pipeline.store)
     settle_older(opened, generation, instance=context.instance, log=context.log)
     with leaving_a_receipt(opened, generation, log=context.log):
         events = pipeline.pages(
@@ -171,9 +172,8 @@ def _walk(
             progress=_told(context.log),
         )
         # The walk closes on a termination and returns; the run must still end as terminated.
-        if not was_closed and any(
-            each["code"] == "cancelled" for each in events[-1].facts["findings"]
-        ):
+        closed = last_walk(pipeline.store)[-1]
+        if not was_over and any(each["code"] == "cancelled" for each in closed.facts["findings"]):
             raise dg.DagsterExecutionInterruptedError
     return events
 
@@ -204,7 +204,7 @@ def _closed(pipeline: Pipeline) -> Pipeline:
     Raises:
         EvidenceError: it is not.
     """
-    if not _is_closed(pipeline.store.events()):
+    if not is_over(pipeline.scan, pipeline.store):
         raise EvidenceError(
             f"{pipeline.scan.name} {pipeline.generation}: found no closed walk; expected one: "
             "materialize pages of this generation first"
@@ -233,10 +233,6 @@ def _staged(pipeline: Pipeline) -> Pipeline:
             f"the {admitted} of its pages: materialize records of this generation first"
         )
     return pipeline
-
-
-def _is_closed(events: list[Event]) -> bool:
-    return bool(events) and events[-1].event == "close"
 
 
 def _told(log: dg.DagsterLogManager) -> Callable[[Mapping[str, Any]], None]:

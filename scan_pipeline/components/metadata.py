@@ -6,7 +6,7 @@ from typing import Any, Final
 import dagster as dg
 import pyarrow as pa
 
-from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.receipt import Receipt, last_stop_reason
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.receipts import StoredReceipt
@@ -98,7 +98,7 @@ def receipt_metadata(stored: StoredReceipt, *, workspace: Workspace) -> Metadata
         "nonconforming": receipt.extraction.nonconforming,
         "pages": receipt.pages_observed,
         "traversal": receipt.traversal,
-        STOP_REASON: receipt.stop_reason,
+        STOP_REASON: last_stop_reason(receipt),
         "missing_id_ranges": list(receipt.missing_id_ranges),
         "reasons": value.md("\n".join(f"- {each}" for each in receipt.reasons) or "none"),
         "expectations": table(each.__dict__ for each in receipt.expectations),

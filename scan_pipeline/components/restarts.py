@@ -1,6 +1,7 @@
 """When a generation is followed by another attempt from nothing, and what that one is called."""
 
 from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.receipt import last_stop_reason
 from scan_pipeline.stages.stopped import BEGUN_AGAIN
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.generations import next_attempt
@@ -33,4 +34,4 @@ def attempt_before(generation: str, *, scan: Scan, workspace: Workspace) -> str 
     found = workspace.receipts(scan.name).look(before, trust=workspace.trust)
     if isinstance(found, Untrusted):
         return None
-    return before if found.receipt.stop_reason in BEGUN_AGAIN else None
+    return before if last_stop_reason(found.receipt) in BEGUN_AGAIN else None

@@ -10,6 +10,7 @@ from scan_pipeline.components.face import Face
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.core.errors import GateClosedError, ScanPipelineError
 from scan_pipeline.stages.run import abandon, finish, repair_published, repair_receipts
+from scan_pipeline.stages.walks import is_over
 from scan_pipeline.store.receipts import StoredReceipt, generation_order
 
 INTERRUPTIONS: Final[tuple[type[BaseException], ...]] = (
@@ -84,7 +85,7 @@ def certify_as_it_is(opened: ScanResource, generation: str) -> StoredReceipt | N
     events = pipeline.store.events()
     if not events:
         return None
-    if events[-1].event == "close":
+    if is_over(pipeline.scan, pipeline.store):
         return finish(pipeline)
     return abandon(generation, opened.scan, workspace=opened.workspace, events=events)
 

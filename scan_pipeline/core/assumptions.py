@@ -35,6 +35,11 @@ def _held_still(scan: Scan) -> Iterator[Assumption]:
         case "change_token" if source.change_token_basis is not None:
             yield Assumption(name="token_covers_all_writes", basis=source.change_token_basis)
             yield Assumption(name="token_never_returns", basis=source.change_token_basis)
+        case "two_equal_walks":
+            yield Assumption(name="key_immutable", basis="user_declared")
+            if not source.positions_are_ours:
+                # A link or token may hold an offset, which nobody can see.
+                yield Assumption(name="continuations_go_by_key", basis="assumed")
         case _:
             pass
 
@@ -68,7 +73,8 @@ def _asked(scan: Scan, walk: WalkEvidence) -> Iterator[Assumption]:
 
 def _seen_constant(walk: WalkEvidence) -> bool:
     """Say whether the source named one principal before the first page and after the last."""
-    before, after = walk.before, walk.after
-    if before.principal is None or after is None:
-        return False
-    return (before.principal, before.tenant) == (after.principal, after.tenant)
+    seen = {
+        None if each is None else (each.principal, each.tenant)
+        for each in (walk.before, walk.after, *walk.openings_of_second)
+    }
+    return walk.before.principal is not None and len(seen) == 1

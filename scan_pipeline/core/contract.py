@@ -187,6 +187,11 @@ class SourceFacts(ABC):  # a base for one record a protocol, never made itself
         return iter(())
 
     @property
+    def position_fields(self) -> tuple[str, ...]:
+        """Record fields that make our next position; none where it is an offset or a token."""
+        return ()
+
+    @property
     def exact_total(self) -> bool:
         """Whether the source declares an exact count of the whole."""
         return (

@@ -12,6 +12,7 @@ from scan_pipeline.core.assumptions import Assumption, assumptions
 from scan_pipeline.core.contract import Scan, accept_level, whole_scope
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.reconciliation import Reconciliation
+from scan_pipeline.core.second_walk import why_not_equal
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import ConclusionScope, CoverageStatus
 from scan_pipeline.core.walk_evidence import WalkEvidence
@@ -110,7 +111,7 @@ def judge(
     left = [each.name for each in exact if each.result == "not_evaluated"]
     broken = walk.traversal == "failed" or not walk.chain_intact or bool(errors or missed)
     broken = broken or figures.without_key > 0 or figures.conflicting_ids > 0
-    held, why_not = _consistency_held(scan, walk)
+    held, why_not = _consistency_held(scan, walk, figures)
     ended = walk.end_signal is not None
     reasons = [*_sentences(errors), *_sentences(doubts)]
     if not finished:
@@ -130,7 +131,9 @@ def judge(
         status: CoverageStatus = "failed"
         scope: ConclusionScope = "observed_pages_only"
     elif finished and held and ended and not (doubts or left or walk.limits_hit):
-        status, scope = "verified", whole_scope(scan.contract.consistency)
+        twice = scan.contract.consistency == "two_equal_walks"
+        status = "corroborated" if twice else "verified"
+        scope = whole_scope(scan.contract.consistency)
     else:
         status = "unknown"
         scope = "records_encountered_in_live_traversal" if finished else "observed_pages_only"
@@ -171,17 +174,17 @@ def _judged_findings(scan: Scan, walk: WalkEvidence, figures: Reconciliation) ->
                 "pin_not_honoured", expected="equal records under one pin", found="other records"
             )
         )
-    if walk.after is not None and (walk.after.principal, walk.after.tenant) != (
-        walk.before.principal,
-        walk.before.tenant,
-    ):
-        found.append(
-            finding("principal_changed", expected=walk.before.principal, found=walk.after.principal)
-        )
+    named = walk.before.principal, walk.before.tenant
+    for each in (walk.after, *walk.openings_of_second):
+        if each is not None and (each.principal, each.tenant) != named:
+            found.append(finding("principal_changed", expected=named[0], found=each.principal))
+            break
     if walk.traversal != "finished":
         return found
     if scan.contract.consistency == "change_token":
         found += _moved_token(walk)
+    if scan.contract.consistency == "two_equal_walks":
+        return [*found, *_differing(walk, figures)]  # equal walks are what stands for a count
     if scan.contract.consistency == "live":
         found.append(finding("live_traversal"))
     denominators = [
@@ -192,6 +195,16 @@ def _judged_findings(scan: Scan, walk: WalkEvidence, figures: Reconciliation) ->
             finding("no_denominator", expected="one denominator", found="the end signal alone")
         )
     return found
+
+
+def _differing(walk: WalkEvidence, figures: Reconciliation) -> list[Finding]:
+    """Say how many keys differ between two whole walks, and never more."""
+    second = walk.second
+    if second is None or second.traversal != "finished" or second.figures is None:
+        return []
+    if figures.root is not None and second.figures.root == figures.root:
+        return []
+    return [finding("walks_differ", expected="equal walks", found=second.figures.differences())]
 
 
 def _moved_token(walk: WalkEvidence) -> list[Finding]:
@@ -206,7 +219,9 @@ def _moved_token(walk: WalkEvidence) -> list[Finding]:
     return []
 
 
-def _consistency_held(scan: Scan, walk: WalkEvidence) -> tuple[bool, str | None]:
+def _consistency_held(
+    scan: Scan, walk: WalkEvidence, figures: Reconciliation
+) -> tuple[bool, str | None]:
     """Say whether the declared consistency held, and if not, why."""
     match scan.contract.consistency:
         case "snapshot":
@@ -234,7 +249,8 @@ def _consistency_held(scan: Scan, walk: WalkEvidence) -> tuple[bool, str | None]
                 return False, "the collection was written to while it was read"
             return True, None
         case "two_equal_walks":
-            return False, "only one walk was made"
+            why_not = why_not_equal(walk.second, root=figures.root)
+            return why_not is None, why_not
         case "live":
             return False, "the collection could change while it was read"
 

@@ -105,6 +105,11 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "the source was written to while it was read, as its change token says",
             "begin again at a quiet hour",
         ),
+        "walks_differ": _kind(
+            "warning",
+            "rows changed during or between the two walks, or the source does not list them all",
+            "begin again at a quiet hour",
+        ),
         "change_token_stale": _kind(
             "error",
             "the source's count moved and its change token did not: it does not cover all writes",

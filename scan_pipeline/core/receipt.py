@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.errors import TamperedError
+from scan_pipeline.core.second_walk import SecondWalk
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import (
     AssumptionBasis,
@@ -247,6 +248,7 @@ class Receipt:
     evidence: Mapping[str, PinnedTableEvidence]
     release_policy: ReleasePolicy
     statement: str
+    second_walk: SecondWalk | None = None
 
 
 _RECEIPT = TypeAdapter(Receipt)
@@ -262,8 +264,20 @@ def receipt_schema() -> dict[str, Any]:
 
 
 def receipt_json(receipt: Receipt) -> dict[str, Any]:
-    """Return the receipt as plain JSON values, all members present."""
-    return _RECEIPT.dump_python(receipt, mode="json")
+    """Return the receipt as plain JSON values, all members present but a second walk of none.
+
+    So receipts that were signed before there were second walks keep their bytes.
+    """
+    told = _RECEIPT.dump_python(receipt, mode="json")
+    if receipt.second_walk is None:
+        del told["second_walk"]
+    return told
+
+
+def last_stop_reason(receipt: Receipt) -> StopReason:
+    """Return why the generation stopped where it did, in whichever walk."""
+    second = receipt.second_walk
+    return receipt.stop_reason if second is None else second.stop_reason
 
 
 def statement_bytes(receipt: Receipt) -> bytes:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.page import Opening
+from scan_pipeline.core.second_walk import SecondWalk
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import LimitName, StopReason, Traversal
 
@@ -39,6 +40,9 @@ class WalkEvidence:
         after: the same after the last; None where the walk did not come so far.
         total: first exact count the source reported.
         unrepeated: parameters of ours that a continuation did not repeat.
+        second: the second of two walks; its findings are among `findings`, and `chain_intact`
+            speaks of both.
+        openings_of_second: what the source said of itself before and after the second.
         findings: what the walk noticed.
     """
 
@@ -54,3 +58,5 @@ class WalkEvidence:
     total: int | None
     findings: tuple[Finding, ...]
     unrepeated: tuple[str, ...] = ()
+    second: SecondWalk | None = None
+    openings_of_second: tuple[Opening | None, ...] = ()

@@ -187,8 +187,15 @@ def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
         wrong("contract", "consistency", message="high_water_mark needs source.high_water_mark")
     if contract.consistency == "change_token" and source.change_token_basis is None:
         wrong("contract", "consistency", message="change_token needs source.change_token")
-    if contract.consistency == "two_equal_walks":
-        wrong("contract", "consistency", message=f"{contract.consistency} is not built yet")
+    if contract.consistency == "two_equal_walks" and source.positions_are_ours:
+        fields = source.position_fields
+        if not fields or not {*fields} <= {*contract.key}:
+            wrong(
+                "contract",
+                "consistency",
+                message="two_equal_walks needs pages that go by the immutable key; offsets, page "
+                "numbers and other fields shift with every row that comes, goes or changes",
+            )
     if contract.mode == "sync":
         wrong("contract", "mode", message="sync is not built yet; expected full or bounded")
     if contract.limits.over_count is not None and not source.exact_total:

@@ -69,6 +69,11 @@ class LastKeySource(HttpFacts):
         self.check_reads(*(each.at for each in self.next.ends_when))
         check_ends(self.next.ends_when, self, words=_WORDS)
 
+    @property
+    def position_fields(self) -> tuple[str, ...]:
+        """Return the fields of the last row that the next page starts after."""
+        return tuple(".".join(part.field) for part in self.next.after)
+
 
 class LastKey(HttpSource):
     """Walks a `LastKeySource`; a token is canonical JSON: the key, and whether a page was full."""

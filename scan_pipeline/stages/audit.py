@@ -9,20 +9,23 @@ from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.receipt import PinnedTableEvidence, Receipt, receipt_json
 from scan_pipeline.core.reconciliation import Reconciliation, no_figures
+from scan_pipeline.core.second_walk import SecondWalk
 from scan_pipeline.stages.audit_report import AuditCheck, AuditReport, Checks, Level
 from scan_pipeline.stages.audit_rows import (
     check_bodies,
     check_leaves,
     check_published,
     is_gone,
+    name_of,
 )
 from scan_pipeline.stages.certify import all_findings, make_receipt
 from scan_pipeline.stages.evidence import check_chain
 from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.run import contract_of
+from scan_pipeline.stages.walks import SECOND_WALK
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
-from scan_pipeline.store.generations import GenerationStore
+from scan_pipeline.store.generations import FIRST_WALK, GenerationStore
 from scan_pipeline.store.pinning import PinnedFile, PinnedTable, verify_pin
 from scan_pipeline.store.receipts import StoredReceipt
 from scan_pipeline.store.tables import Table
@@ -55,6 +58,7 @@ _OF_RECORDS: Final = (
     "records_expected",
     "records_observed",
     "release_policy",
+    "second_walk.figures",
     "unique_ids_observed",
 )
 """Members that need the records, and not the ledger alone."""
@@ -91,12 +95,7 @@ class Audit:
         events = None if "pages" in gone else checks.guard("events", store.events)
         if not events:
             return self._report(stored, "receipt")
-        checks.guard(
-            "chain",
-            lambda: checks.compare(
-                "chain", receipt.cursor_chain_digest, f"sha256:{check_chain(events).hex()}"
-            ),
-        )
+        checks.guard("chain", lambda: self._chain(receipt.cursor_chain_digest, events))
         returned = sum(e.returned or 0 for e in events if e.event == "page")
         checks.compare("records returned", receipt.records_observed, returned)
         scan = checks.guard("contract", lambda: contract_of(store.opened()))
@@ -105,6 +104,8 @@ class Audit:
         opened = checks.guard(
             "bodies", lambda: check_bodies(store, events, self._workspace.source(scan), checks)
         )
+        if receipt.second_walk is not None:
+            self._second_walk(scan, store, receipt.second_walk, staged="records" not in gone)
         if "records" in gone:
             checks.guard("ledger", lambda: self._ledger(scan, store, events, receipt))
             return self._report(stored, "ledger")
@@ -123,6 +124,27 @@ class Audit:
         self._checks.agree("signature", f"of the trusted key {stored.key_id}")
         return stored
 
+    def _chain(self, signed: str, events: list[Event], *, shard: int = FIRST_WALK) -> None:
+        found = f"sha256:{check_chain(events).hex()}"
+        self._checks.compare(name_of("chain", shard), signed, found)
+
+    def _second_walk(
+        self, scan: Scan, store: GenerationStore, signed: SecondWalk, *, staged: bool
+    ) -> None:
+        checks, shard, events = self._checks, SECOND_WALK, store.events(SECOND_WALK)
+        checks.guard(
+            name_of("chain", shard),
+            lambda: self._chain(signed.cursor_chain_digest, events, shard=shard),
+        )
+        source = self._workspace.source(scan)
+        for_bodies = name_of("bodies", shard)
+        checks.guard(for_bodies, lambda: check_bodies(store, events, source, checks, shard=shard))
+        if staged:
+            checks.guard(
+                name_of("records by page", shard),
+                lambda: check_leaves(store, events, checks, shard=shard),
+            )
+
     def _one_receipt(self, store: GenerationStore, stored: StoredReceipt) -> None:
         expected = store.receipts.expected_row(stored)
         self._checks.compare(
@@ -140,6 +162,7 @@ class Audit:
             "records": store.records,
             "partition_summaries": store.summaries,
             "findings": store.findings_table,
+            "second_walk": store.second_walk,
         }
         gone = {
             name

@@ -12,7 +12,7 @@ from scan_pipeline.stages.publish import GENERATION, RECEIPT_ID, rows_to_publish
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
-from scan_pipeline.store.generations import GenerationStore
+from scan_pipeline.store.generations import FIRST_WALK, GenerationStore
 from scan_pipeline.store.receipts import StoredReceipt
 from scan_pipeline.store.row_comparison import RowComparison
 from scan_pipeline.store.tables import Table, open_published
@@ -26,8 +26,10 @@ def is_gone(table: Callable[[], Table], generation: str) -> bool:
         return False
 
 
-def check_leaves(store: GenerationStore, events: Sequence[Event], checks: Checks) -> None:
-    """Hold the staged leaves against the items digest of each page.
+def check_leaves(
+    store: GenerationStore, events: Sequence[Event], checks: Checks, *, shard: int = FIRST_WALK
+) -> None:
+    """Hold the staged leaves of a walk against the items digest of each page.
 
     Raises:
         TamperedError: a page has other records than were admitted.
@@ -38,7 +40,8 @@ def check_leaves(store: GenerationStore, events: Sequence[Event], checks: Checks
         return
     admitted = {event.page: event.items_digest for event in events if event.event == "page"}
     seen = set[int]()
-    for page, leaves in _by_page(store.records(), store.generation):
+    table = store.records() if shard == FIRST_WALK else store.second_walk()
+    for page, leaves in _by_page(table, store.generation):
         if page in seen or items_digest(leaves) != admitted.get(page):
             raise TamperedError("records", f"the records of page {page} are not its own")
         seen.add(page)
@@ -46,11 +49,21 @@ def check_leaves(store: GenerationStore, events: Sequence[Event], checks: Checks
     for page, digest in admitted.items():
         if page not in seen and digest != empty:
             raise TamperedError("records", f"page {page} has no records; expected some")
-    checks.agree("records by page", f"as admitted on {len(admitted)} pages")
+    checks.agree(name_of("records by page", shard), f"as admitted on {len(admitted)} pages")
+
+
+def name_of(check: str, shard: int) -> str:
+    """Return the name of a check that is made of each walk."""
+    return check if shard == FIRST_WALK else f"{check} of the second walk"
 
 
 def check_bodies(
-    store: GenerationStore, events: Sequence[Event], source: Source, checks: Checks
+    store: GenerationStore,
+    events: Sequence[Event],
+    source: Source,
+    checks: Checks,
+    *,
+    shard: int = FIRST_WALK,
 ) -> bool:
     """Open every body and hold it against its digests; say whether that was possible.
 
@@ -60,7 +73,7 @@ def check_bodies(
     admitted = {event.page: event for event in events if event.event == "page"}
     seen = list[int]()
     try:
-        for page, body in store.bodies():
+        for page, body in store.bodies(shard):
             event = admitted.get(page)
             if event is None or sha256(body).digest() != event.body_digest:
                 raise TamperedError("pages", f"the body of page {page} is not the admitted one")
@@ -68,11 +81,11 @@ def check_bodies(
                 raise TamperedError("pages", f"the records of page {page} are not its own")
             seen.append(page)
     except ConfigurationError as error:
-        checks.leave("bodies", error, expected=f"{len(admitted)} bodies")
+        checks.leave(name_of("bodies", shard), error, expected=f"{len(admitted)} bodies")
         return False
     finally:
         source.close()
-    checks.compare("bodies", sorted(filter(None, admitted)), sorted(seen))
+    checks.compare(name_of("bodies", shard), sorted(filter(None, admitted)), sorted(seen))
     return True
 
 

@@ -36,6 +36,7 @@ from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, Basis
 from scan_pipeline.core.walk import pages_implied
 from scan_pipeline.core.walk_evidence import WalkEvidence
+from scan_pipeline.stages.evidence import moment
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.pinning import PinnedTable
 
@@ -106,9 +107,9 @@ def make_receipt(
         snapshot_id=walk.pin.version,
         change_token=walk.before.change_token,
         high_water_mark=walk.before.high_water_mark,
-        observation_started_at=_moment(events[0].received_at),
-        last_page_at=_moment(pages[-1].received_at) if pages else None,
-        completed_at=_moment(clock()),
+        observation_started_at=moment(events[0].received_at),
+        last_page_at=moment(pages[-1].received_at) if pages else None,
+        completed_at=moment(clock()),
         pages_expected_max=_pages_expected_max(scan, walk, pages),
         pages_observed=len(pages),
         records_expected=expected,
@@ -168,6 +169,7 @@ def make_receipt(
         evidence={name: _evidence(table, held, pin) for name, (table, held, pin) in pinned.items()},
         release_policy=_release_policy(judgement, accepted=is_accepted),
         statement=_statement(scan, generation, judgement, figures, authorized),
+        second_walk=walk.second,
     )
 
 
@@ -287,7 +289,3 @@ def _statement(
     if figures.nonconforming:
         said += f", {figures.nonconforming:,} of them not conforming to the schema"
     return f"{said}, as visible to {authorized}."
-
-
-def _moment(at: datetime) -> str:
-    return at.isoformat(timespec="microseconds").replace("+00:00", "Z")

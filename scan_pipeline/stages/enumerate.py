@@ -1,7 +1,7 @@
 """First stage: follow the source to its declared end, every event durable."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, TypeAlias
@@ -26,10 +26,9 @@ from scan_pipeline.stages.released import released
 from scan_pipeline.stages.stopped import CANCELLED, FINISHED, Stopped, limited, stopped_by, windowed
 from scan_pipeline.stages.stored_pages import StoredPages
 from scan_pipeline.stages.taken_up import CREDENTIAL, Asker, changed_since
+from scan_pipeline.stages.walks import follows
 from scan_pipeline.store.events import Event, EventLog
-from scan_pipeline.store.generations import GenerationStore, committed
-
-SHARD = 0
+from scan_pipeline.store.generations import FIRST_WALK, GenerationStore, committed
 
 Progress: TypeAlias = Callable[[Mapping[str, Any]], None]
 """Told of the walk's running figures after each page."""
@@ -49,6 +48,8 @@ class Enumeration:
         interruptions: exceptions from outside that mean the same.
         progress: told of the running figures.
         unchecked: what changed without a check, as expected and found; see `connector_checks`.
+        shard: number of the walk in its generation.
+        after: events of the walk that came before it; its open event names where that ended.
     """
 
     def __init__(
@@ -64,6 +65,8 @@ class Enumeration:
         interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
         progress: Progress = lambda _: None,
         unchecked: dict[str, str] | None = None,
+        shard: int = FIRST_WALK,
+        after: Sequence[Event] = (),
     ) -> None:
         self._scan, self._source, self._store = scan, source, store
         self._digests, self._schema_fingerprint = digests, schema_fingerprint
@@ -71,7 +74,8 @@ class Enumeration:
         self._interruptions = (CancelledError, *interruptions)
         self._progress, self._unchecked = progress, unchecked
         self._walk = Walk(scan.source, scan.contract)
-        self._stored = StoredPages(store, source=source, shard=SHARD)
+        self._shard, self._after_walk = shard, after
+        self._stored = StoredPages(store, source=source, shard=shard)
 
     def run(self, *, restart_of: str | None) -> None:
         """Walk to an end of some kind and close the generation; a closed one is left as it is.
@@ -81,7 +85,7 @@ class Enumeration:
             ConfigurationError: a secret or key is missing; nothing was asked of the source.
             TamperedError: the stored events cannot be read, or do not begin with an open event.
         """
-        past = self._store.events()
+        past = self._store.events(self._shard)
         if past and past[-1].event == "close":
             return
         if past and past[0].event != "open":
@@ -91,10 +95,10 @@ class Enumeration:
         pages = [event for event in past if event.event == "page"]
         log = EventLog(last=past[-1] if past else None, pages=len(pages))
         recorder = Recorder(
-            self._store.admission(shard=SHARD),
+            self._store.admission(shard=self._shard),
             scan=self._scan.name,
             generation=self._store.generation,
-            shard=SHARD,
+            shard=self._shard,
             sealer=self._store.sealer(),
             operation=self._scan.operation,
             committed=committed(past[-1] if past else None),
@@ -141,12 +145,12 @@ class Enumeration:
             opening = self._source.opening()
         except ScanPipelineError as error:
             failed = self._stopped(error)
-        if past:
-            self._walk.findings += other_code(past[0].facts, self._source.adapter)
-            # A source that does not say who we are is no other principal.
+        for begun in (*past[:1], *self._after_walk[:1]):
+            self._walk.findings += other_code(begun.facts, self._source.adapter)
             failed = failed or changed_since(
-                past[0], opening, asker, consistency=self._scan.contract.consistency
+                begun, opening, asker, consistency=self._scan.contract.consistency
             )
+        if past:
             return past[0].received_at, Opening(**past[0].facts["before"]), failed
         now = self._clock()
         facts = {
@@ -159,7 +163,8 @@ class Enumeration:
             "adapter": self._source.adapter.__dict__,
             "unchecked": self._unchecked,
             CREDENTIAL: asker.digest(),
-            "before": _opening_facts(opening),
+            "before": dict(opening.__dict__),
+            **follows(self._after_walk),
         }
         recorder.put(log.open(facts, at=now))
         recorder.flush()
@@ -275,7 +280,7 @@ class Enumeration:
             try:
                 recheck = self._recheck(recorder, opening)
                 position = Position(pin=self._walk.pin, high_water_mark=opening.high_water_mark)
-                after = _opening_facts(self._source.closing(position))
+                after = dict(self._source.closing(position).__dict__)
             except self._interruptions:
                 findings.append(finding("cancelled", found="after the end, before the recheck"))
             except ScanPipelineError as error:
@@ -285,7 +290,7 @@ class Enumeration:
             "traversal": stopped.traversal,
             "stop_reason": stopped.stop_reason,
             "limits_hit": [stopped.limit.name] if stopped.limit else [],
-            "before": _opening_facts(opening),
+            "before": dict(opening.__dict__),
             "after": after,
             "recheck": recheck,
             "findings": [dict(each.__dict__) for each in findings],
@@ -300,7 +305,7 @@ class Enumeration:
         if self._scan.contract.consistency != "snapshot" or self._walk.pin is None:
             return []
         recorder.flush()
-        pages = [event for event in self._store.events() if event.event == "page"]
+        pages = [each for each in self._store.events(self._shard) if each.event == "page"]
         chosen = [pages[0]]
         if self._scan.source.continuation != "single_use" and len(pages) > 1:
             seeded = random.Random(f"{self._scan.name}/{self._store.generation}")  # noqa: S311
@@ -313,7 +318,3 @@ class Enumeration:
     def _stopped(self, error: ScanPipelineError) -> Stopped:
         """Turn an error that ends a walk into the way it stopped; raise any other."""
         return stopped_by(error, page=self._walk.pages + 1)
-
-
-def _opening_facts(opening: Opening) -> dict[str, Any]:
-    return dict(opening.__dict__)

@@ -1,6 +1,7 @@
 """What the stored events say of a walk: read back, linked again, and summed up."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from scan_pipeline.core.canonical import digest_of
@@ -73,6 +74,11 @@ def walk_evidence(scan: Scan, events: Sequence[Event]) -> WalkEvidence:
         findings=findings,
         unrepeated=tuple(sorted({name for e in pages for name in e.facts.get("unrepeated", ())})),
     )
+
+
+def moment(at: datetime) -> str:
+    """Return a moment in UTC as receipts write it, to the microsecond."""
+    return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def first_total(scan: Scan, pages: Sequence[Event]) -> int | None:

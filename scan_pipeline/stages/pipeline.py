@@ -8,7 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from scan_pipeline.core.contract import ContractDigests, Scan, contract_digests, scope_digest
+from scan_pipeline.core.contract import ContractDigests, Scan, contract_digests
 from scan_pipeline.core.errors import ScanPipelineError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.receipt import parse_statement, statement_bytes
@@ -19,6 +19,7 @@ from scan_pipeline.stages.connector_checks import unchecked
 from scan_pipeline.stages.contract_check import check_contract
 from scan_pipeline.stages.enumerate import Enumeration, Progress
 from scan_pipeline.stages.evidence import total_moved, walk_evidence
+from scan_pipeline.stages.last_accepted import last_accepted_records
 from scan_pipeline.stages.naming import check_is_newest
 from scan_pipeline.stages.not_reconcilable import (
     is_not_reconcilable,
@@ -30,20 +31,20 @@ from scan_pipeline.stages.publish import publish
 from scan_pipeline.stages.reconcile import COLUMNS, Reconciled, Reconciler
 from scan_pipeline.stages.record_schema import ResolvedSchema, resolve_schema
 from scan_pipeline.stages.record_texts import RecordTexts
-from scan_pipeline.stages.shelf import Shelf, pages_of
+from scan_pipeline.stages.second_walk import stage_second, with_second
 from scan_pipeline.stages.stage import Staged, Staging, records_schema
+from scan_pipeline.stages.walks import SECOND_WALK, is_over, walks_due
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import GenerationStore
 from scan_pipeline.store.keys import signing_signer
 from scan_pipeline.store.pinning import PinnedTable, pin
-from scan_pipeline.store.receipts import StoredReceipt, generation_order
+from scan_pipeline.store.receipts import StoredReceipt
 from scan_pipeline.store.table_reader import TableReader
 from scan_pipeline.store.trust import receipt_id, sign
 
 COMPACT_ABOVE: Final = 32
 """Files of one generation above which they are rewritten into few; below, reading is as fast."""
-
 
 RECONCILED_ROWS: Final = 2**18
 """Rows that reconciliation reads at once; fewer cost more calls than they save memory."""
@@ -120,34 +121,36 @@ class Pipeline:
                 the lake knows a newer generation than one that would begin.
         """
         store = self.store
-        events = store.events()
-        if store.is_sealed() or (events and events[-1].event == "close"):
-            return events
+        if store.is_sealed() or is_over(self.scan, store):
+            return store.events()
         check_contract(self.scan, self.schema)
-        if not events:
+        if not store.events():
             check_is_newest(self.scan.name, self.generation, workspace=self._workspace)
         self._workspace.begin(self.scan.name)
-        source = self._workspace.source(self.scan, sleep=sleep)
-        try:
-            Enumeration(
-                self.scan,
-                source=source,
-                store=store,
-                digests=self.digests,
-                schema_fingerprint=self.schema.fingerprint,
-                clock=self._workspace.clock,
-                check_cancelled=check_cancelled,
-                interruptions=interruptions,
-                progress=progress,
-                unchecked=unchecked(
+        for shard, after in walks_due(self.scan, store):
+            source = self._workspace.source(self.scan, sleep=sleep)
+            try:
+                Enumeration(
                     self.scan,
-                    source.adapter,
-                    generation=self.generation,
-                    workspace=self._workspace,
-                ),
-            ).run(restart_of=restart_of)
-        finally:
-            source.close()
+                    source=source,
+                    store=store,
+                    digests=self.digests,
+                    schema_fingerprint=self.schema.fingerprint,
+                    clock=self._workspace.clock,
+                    check_cancelled=check_cancelled,
+                    interruptions=interruptions,
+                    progress=progress,
+                    unchecked=unchecked(
+                        self.scan,
+                        source.adapter,
+                        generation=self.generation,
+                        workspace=self._workspace,
+                    ),
+                    shard=shard,
+                    after=after,
+                ).run(restart_of=restart_of)
+            finally:
+                source.close()
         table = store.pages()
         if len(table.files(self.generation)) > COMPACT_ABOVE:
             table.compact(self.generation)
@@ -161,6 +164,7 @@ class Pipeline:
         schema, source = self.schema, self._workspace.source(self.scan)
         try:
             staged = Staging(self.scan, source=source, store=store, schema=schema).run()
+            stage_second(self.scan, source=source, store=store, schema=schema)
         except ScanPipelineError as error:
             staged = self._nothing_staged(store, why_not_staged(error))
         finally:
@@ -219,7 +223,9 @@ class Pipeline:
 
     def walk(self, events: list[Event]) -> WalkEvidence:
         """Sum up the walk; where the records stage found a body altered, its chain is broken."""
-        walk, staged = walk_evidence(self.scan, events), self.store.read_findings(stage="records")
+        store = self.store
+        walk, staged = walk_evidence(self.scan, events), store.read_findings(stage="records")
+        walk = with_second(walk, self.scan, first=events, store=store, workspace=self._workspace)
         altered = any(each.code == "evidence_altered" for each in staged)
         return replace(walk, chain_intact=False) if altered else walk
 
@@ -259,8 +265,11 @@ class Pipeline:
         store = self.store
         events = store.events()
         walk = self.walk(events)
+        earlier = last_accepted_records(
+            self.scan, self.generation, evidence=self._evidence, workspace=self._workspace
+        )
         try:
-            reconciled = self.reconcile(walk, events, last_accepted=self._last_accepted())
+            reconciled = self.reconcile(walk, events, last_accepted=earlier)
         except ScanPipelineError as error:
             why = why_not_reconciled(error)
             if store.is_sealed():
@@ -287,6 +296,8 @@ class Pipeline:
             "partition_summaries": (store.summaries(), self.generation),
             "findings": (store.findings_table(), self.generation),
         }
+        if store.events(SECOND_WALK) and store.second_walk().exists():
+            tables["second_walk"] = (store.second_walk(), self.generation)
         return {
             name: (table.location, generation, pin(table, generation))
             for name, (table, generation) in tables.items()
@@ -302,21 +313,6 @@ class Pipeline:
         stages = [*["pages"] * first, *["records"] * len(staged)]
         stages += ["reconciliation"] * (len(told) - second)
         store.write_findings(list(zip(stages, told, strict=True)))
-
-    def _last_accepted(self) -> int | None:
-        """Return the number of records of the last accepted generation of this scope before it."""
-        if self.scan.contract.expect.swing is None:
-            return None
-        scope = scope_digest(self.scan)
-        own = generation_order(self.generation)
-        for stored in Shelf(self.scan.name, workspace=self._workspace).standing():
-            receipt = stored.receipt
-            earlier = generation_order(receipt.scan_generation) < own
-            # A restage is held against the night before it, not against its own pages.
-            earlier = earlier and pages_of(receipt) != self._evidence
-            if earlier and receipt.accepted and receipt.scope_digest == scope:
-                return receipt.unique_ids_observed
-        return None
 
 
 def _rows(table: TableReader, generation: str) -> int:

@@ -6,7 +6,7 @@ from typing import Final
 
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.sources.source import Source
-from scan_pipeline.store.generations import GenerationStore
+from scan_pipeline.store.generations import FIRST_WALK, GenerationStore
 
 KEPT_BYTES: Final = 128 * 2**20
 
@@ -18,12 +18,19 @@ class RecordTexts:
         store: the generation's tables.
         source: knows how to take a body apart.
         kept_bytes: bytes of bodies that are kept.
+        shard: the walk whose records they are.
     """
 
     def __init__(
-        self, store: GenerationStore, source: Source, *, kept_bytes: int = KEPT_BYTES
+        self,
+        store: GenerationStore,
+        source: Source,
+        *,
+        kept_bytes: int = KEPT_BYTES,
+        shard: int = FIRST_WALK,
     ) -> None:
         self._store, self._source, self._budget = store, source, kept_bytes
+        self._shard = shard
         self._pages: OrderedDict[int, Sequence[bytes]] = OrderedDict()
         self._size = 0
 
@@ -47,7 +54,7 @@ class RecordTexts:
     def _load(self, wanted: int) -> None:
         """Keep the wanted page and, from there on, as many as fit."""
         found = False
-        for page, body in self._store.bodies():
+        for page, body in self._store.bodies(self._shard):
             found = found or page == wanted
             if not found or page in self._pages:
                 continue

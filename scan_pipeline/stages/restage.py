@@ -3,11 +3,11 @@
 from scan_pipeline.core.contract import Scan, scan_json, scope_digest
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.stages.contract_check import check_contract
-from scan_pipeline.stages.enumerate import SHARD
 from scan_pipeline.stages.naming import free_attempt
 from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event, EventLog, to_batch
+from scan_pipeline.store.generations import FIRST_WALK
 from scan_pipeline.store.receipts import StoredReceipt
 
 
@@ -101,7 +101,7 @@ def _open(
         [opened],
         scan=scan.name,
         generation=pipeline.generation,
-        shard=SHARD,
+        shard=FIRST_WALK,
         sealer=store.sealer(),
     )
-    store.admission(shard=SHARD).commit(rows, expected=None, sealed=store.is_sealed)
+    store.admission(shard=FIRST_WALK).commit(rows, expected=None, sealed=store.is_sealed)

@@ -9,14 +9,16 @@ from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ScanPipelineError, TamperedError
 from scan_pipeline.core.findings import finding
+from scan_pipeline.core.receipt import last_stop_reason
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.catalogue import parse_scan
-from scan_pipeline.stages.enumerate import SHARD, Progress
+from scan_pipeline.stages.enumerate import Progress
 from scan_pipeline.stages.naming import free_attempt, free_generation
 from scan_pipeline.stages.pipeline import Pipeline, never_cancelled
 from scan_pipeline.stages.publish import publish
 from scan_pipeline.stages.restage import finish_restage, is_restage
 from scan_pipeline.stages.stopped import BEGUN_AGAIN
+from scan_pipeline.stages.walks import is_closed, is_over, last_walk, open_walks
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event, EventLog, to_batch
 from scan_pipeline.store.generations import committed
@@ -98,8 +100,7 @@ def run_scan(
             progress=progress,
         )
         stored = finish(pipeline)
-        receipt = stored.receipt
-        expired = receipt.stop_reason in BEGUN_AGAIN
+        expired = last_stop_reason(stored.receipt) in BEGUN_AGAIN
         if not expired or len(earlier) >= scan.operation.restarts:
             return Night(
                 stored=stored, earlier=tuple(earlier), closed=settled.closed, left=settled.left
@@ -160,10 +161,13 @@ def _goes_on(scan: Scan, generation: str, events: Sequence[Event], *, workspace:
     if is_restage(opened) or opened.facts["digests"] != pipeline.digests.__dict__:
         return False
     allowed = scan.contract.limits.seconds
-    if events[-1].event == "close" or allowed is None:
+    if is_over(scan, pipeline.store) or allowed is None:
         return True
-    # Taken up after its time, a walk could only stop at once: a new one has all of it.
-    return workspace.clock() - opened.received_at < timedelta(seconds=allowed)
+    # Taken up after its time, a walk could only stop at once: a new one has all of it. A second
+    # walk that was not begun by then would be held against rows of another hour.
+    last = last_walk(pipeline.store)
+    since = last[-1] if is_closed(last) else last[0]
+    return workspace.clock() - since.received_at < timedelta(seconds=allowed)
 
 
 def abandon(
@@ -178,15 +182,15 @@ def abandon(
     begun_with = contract_of(opened)
     if is_restage(opened):
         return finish_restage(begun_with, generation, opened, workspace=workspace)
-    if events[-1].event != "close":
-        store = workspace.store(scan.name, generation)
-        told = finding("abandoned", found=f"{sum(e.event == 'page' for e in events)} pages")
-        close = EventLog(last=events[-1]).close(
+    store = workspace.store(scan.name, generation)
+    for shard, walked in open_walks(store):
+        told = finding("abandoned", found=f"{sum(e.event == 'page' for e in walked)} pages")
+        close = EventLog(last=walked[-1]).close(
             {
                 "traversal": "interrupted",
                 "stop_reason": "abandoned",
                 "limits_hit": [],
-                "before": opened.facts["before"],
+                "before": walked[0].facts["before"],
                 "after": None,
                 "recheck": [],
                 "findings": [dict(told.__dict__)],
@@ -194,10 +198,10 @@ def abandon(
             at=workspace.clock(),
         )
         rows = to_batch(
-            [close], scan=scan.name, generation=generation, shard=SHARD, sealer=store.sealer()
+            [close], scan=scan.name, generation=generation, shard=shard, sealer=store.sealer()
         )
-        store.admission(shard=SHARD).commit(
-            rows, expected=committed(events[-1]), sealed=store.is_sealed
+        store.admission(shard=shard).commit(
+            rows, expected=committed(walked[-1]), sealed=store.is_sealed
         )
     return finish(Pipeline(begun_with, generation, workspace=workspace))
 

@@ -19,7 +19,7 @@ from scan_pipeline.stages.parsing import Parsed, RecordParser
 from scan_pipeline.stages.places import Places
 from scan_pipeline.stages.record_keys import digests_array, key_column, key_column_hashes, key_of
 from scan_pipeline.stages.record_schema import ResolvedSchema
-from scan_pipeline.store.generations import GenerationStore
+from scan_pipeline.store.generations import FIRST_WALK, GenerationStore
 
 TOLD_FIELDS: Final = 100
 """Fields without a column that are told one by one, at most; each beyond them is counted."""
@@ -77,16 +77,23 @@ class Staging:
         source: knows how to take a body apart; nothing is asked of it.
         store: the generation's tables.
         schema: the resolved record schema.
+        shard: the walk whose pages they are.
     """
 
     def __init__(
-        self, scan: Scan, *, source: Source, store: GenerationStore, schema: ResolvedSchema
+        self,
+        scan: Scan,
+        *,
+        source: Source,
+        store: GenerationStore,
+        schema: ResolvedSchema,
+        shard: int = FIRST_WALK,
     ) -> None:
         self._scan, self._source, self._store = scan, source, store
-        self._schema = schema
+        self._schema, self._shard = schema, shard
         self._checks = ModelChecks(schema)
         self._keeps_text = schema.columns is None
-        self._items = {event.page: event for event in store.events() if event.event == "page"}
+        self._items = {event.page: event for event in store.events(shard) if event.event == "page"}
         self._findings: list[Finding] = []
         self._as_json: frozenset[str] = frozenset()
         self._unknown: Counter[str] = Counter()
@@ -98,18 +105,9 @@ class Staging:
         Raises:
             TamperedError: a body is not the one that was admitted.
         """
-        keep_freed_memory()
-        schema = self._with_columns()
-        self._as_json = schema.as_json
-        parser = RecordParser(schema)
-        layout = records_schema(_columns(schema))
-        batches = self._batches(parser, layout)
-        table = self._store.records(layout)
-        table.replace_generation(
-            pa.RecordBatchReader.from_batches(layout, batches),
-            generation=self._store.generation,
-            evolve=True,
-        )
+        rows = self.rows()
+        table = self._store.records(rows.schema)
+        table.replace_generation(rows, generation=self._store.generation, evolve=True)
         self._findings += self._without_column()
         return Staged(
             records=self._records,
@@ -117,12 +115,21 @@ class Staging:
             findings=tuple(self._findings),
         )
 
+    def rows(self) -> pa.RecordBatchReader:
+        """Return the walk's records as rows, read as they are asked for; raises as `run`."""
+        keep_freed_memory()
+        schema = self._with_columns()
+        self._as_json = schema.as_json
+        layout = records_schema(_columns(schema))
+        batches = self._batches(RecordParser(schema), layout)
+        return pa.RecordBatchReader.from_batches(layout, batches)
+
     def _with_columns(self) -> ResolvedSchema:
         """Return the schema with columns, inferring them from all pages where none are declared."""
         if self._schema.columns is not None:
             return self._schema
         columns = infer_columns(
-            (self._source.records(body) for _, body in self._store.bodies()),
+            (self._source.records(body) for _, body in self._store.bodies(self._shard)),
             named=(*self._named(), *self._scan.contract.key),
         )
         as_json = frozenset(
@@ -171,7 +178,7 @@ class Staging:
     def _batches(self, parser: RecordParser, layout: pa.Schema) -> Iterator[pa.RecordBatch]:
         pages: list[AdmittedPage] = []
         size = 0
-        for page, body in self._store.bodies():
+        for page, body in self._store.bodies(self._shard):
             event = self._items.get(page)
             digest = None if event is None else event.items_digest
             pages.append(open_page(page, body, source=self._source, items_digest=digest))

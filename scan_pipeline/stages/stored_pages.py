@@ -33,7 +33,7 @@ class StoredPages:
                 those that its event was linked with.
         """
         sealer = self._store.sealer()
-        bodies = self._store.bodies()
+        bodies = self._store.bodies(self._shard)
         for event in events:
             number, body = next(bodies, (None, b""))
             if number != event.page:

@@ -229,21 +229,16 @@ def to_batch(
     return pa.RecordBatch.from_pydict(columns, schema=PAGES)
 
 
-def read_events(table: Table, generation: str) -> list[Event]:
-    """Return a generation's events in order, without bodies."""
-    rows = table.read(generation, columns=LEDGER)
-    if rows.num_rows == 0:
-        return []
-    return [
-        _event(row)
-        for row in rows.sort_by([("shard", "ascending"), ("seq", "ascending")]).to_pylist()
-    ]
+def read_events(table: Table, generation: str, *, shard: int) -> list[Event]:
+    """Return the events of one walk of a generation in order, without bodies."""
+    rows = table.read(generation, columns=LEDGER).sort_by("seq").to_pylist()
+    return [_event(row) for row in rows if row["shard"] == shard]
 
 
 def read_bodies(
-    table: Table, *, scan: str, generation: str, sealer: Sealer
+    table: Table, *, scan: str, generation: str, shard: int, sealer: Sealer
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (page, body) of a generation, page by page in order, opening each.
+    """Yield (page, body) of one walk of a generation, page by page in order, opening each.
 
     After compaction a generation lies in few files; each is read in row groups, and pages come in
     order because rows are appended in order and compaction keeps it.
@@ -254,8 +249,8 @@ def read_bodies(
     columns = ("shard", "seq", "event", "page", "body")
     for batch in table.batches(generation, columns=columns):
         for row in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
-            shard, seq, event, page, body = row
-            if event == "page":
+            of_shard, seq, event, page, body = row
+            if event == "page" and of_shard == shard:
                 yield (
                     page,
                     sealer.open(body, context=_context(scan, generation, shard, seq, "body")),

@@ -52,6 +52,9 @@ SUMMARIES: Final = pa.schema(
 )
 """One row a partition that holds records; `partition` in canonical JSON, `root` in hex."""
 
+FIRST_WALK: Final = 0
+"""Shard of the walk whose records are staged."""
+
 GENERATION_FORMAT: Final = "%Y%m%dT%H%M%SZ"
 
 
@@ -121,9 +124,14 @@ class GenerationStore:
         """Say whether the generation has its receipt."""
         return self.receipts.has(self.generation)
 
-    def events(self) -> list[Event]:
-        """Return the events of the walk in order, without bodies."""
-        return read_events(self.pages(), self.evidence)
+    def second_walk(self, schema: pa.Schema | None = None) -> DerivedTable:
+        """Return the table of the second walk's keys and leaf hashes; see `records`."""
+        layout = Layout(opaque=("_key_hash", "_leaf_hash"), compression="lz4")
+        return self._derived("second_walk", schema, layout)
+
+    def events(self, shard: int = FIRST_WALK) -> list[Event]:
+        """Return the events of a walk in order, without bodies."""
+        return read_events(self.pages(), self.evidence, shard=shard)
 
     def opened(self) -> Event:
         """Return the generation's own open event; after a restage the evidence has another.
@@ -131,15 +139,19 @@ class GenerationStore:
         Raises:
             TamperedError: there is none.
         """
-        events = read_events(self.pages(), self.generation)
+        events = read_events(self.pages(), self.generation, shard=FIRST_WALK)
         if not events or events[0].event != "open":
             raise TamperedError("pages", f"{self.scan} {self.generation} has no open event")
         return events[0]
 
-    def bodies(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (page, body), page by page in order."""
+    def bodies(self, shard: int = FIRST_WALK) -> Iterator[tuple[int, bytes]]:
+        """Yield (page, body) of a walk, page by page in order."""
         return read_bodies(
-            self.pages(), scan=self.scan, generation=self.evidence, sealer=self.sealer()
+            self.pages(),
+            scan=self.scan,
+            generation=self.evidence,
+            shard=shard,
+            sealer=self.sealer(),
         )
 
     def admission(self, *, shard: int) -> Admission:

@@ -123,3 +123,66 @@ def test_missing_row_is_named_where_ids_are_known_to_run_without_a_gap(
 
     assert receipt.coverage_status == "failed"
     assert receipt.missing_id_ranges == ("customer-501",)
+
+
+TWICE = {"consistency": "two_equal_walks", "expect": {}, "accept": {}}
+
+
+def test_two_walks_of_a_quiet_service_corroborate_each_other(
+    odata: Any, scan_of: Callable[..., Scan], workspace: Workspace, wire: Wire
+) -> None:
+    with odata.serving(odata.customers(CUSTOMERS)) as url:
+        scan = scan_of(url, **TWICE)
+        receipt = run_scan(scan, workspace=workspace).stored.receipt
+
+    assert len(wire.asked) == 2 * 18
+    assert (receipt.coverage_status, receipt.accepted) == ("corroborated", True)
+    assert receipt.conclusion_scope == "all_records_present_throughout_both_walks"
+    collection = Collection(scan, workspace=workspace)
+    with pytest.raises(GateClosedError):
+        collection.latest()
+    rows = collection.latest(at_least="corroborated").frame().collect()
+    assert rows["customer_id"].n_unique() == rows.height == CUSTOMERS
+    assert Audit(scan.name, receipt.scan_generation, workspace=workspace).run().agrees
+
+
+@pytest.mark.parametrize("at", [2, 19, 30], ids=["first walk", "between", "second walk"])
+def test_two_walks_with_a_row_changed_meanwhile_do_not(
+    odata: Any, scan_of: Callable[..., Scan], workspace: Workspace, wire: Wire, at: int
+) -> None:
+    """A row that was read in the first walk changes; every count still matches."""
+    with odata.serving(odata.customers(CUSTOMERS)) as url:
+        row = "customer-1" if at < 30 else "customer-8742"
+
+        def change() -> None:
+            changed = {"status": "changed meanwhile"}
+            httpx2.patch(f"{url}('{row}')", json=changed).raise_for_status()
+
+        wire.before[at] = change
+        scan = scan_of(url, **TWICE)
+        receipt = run_scan(scan, workspace=workspace).stored.receipt
+
+    assert (receipt.coverage_status, receipt.conclusion_scope) == ("unknown", LIVE)
+    (differ,) = (each for each in receipt.findings.first if each.code == "walks_differ")
+    assert (differ.found or "").startswith(
+        "0 keys only in the first walk, 0 only in the second, 1 differing"
+    )
+    assert not receipt.accepted
+    with pytest.raises(GateClosedError):
+        Collection(scan, workspace=workspace).latest(at_least="corroborated")
+
+
+def test_missing_row_behind_a_matching_count_is_found_by_the_second_walk(
+    odata: Any, scan_of: Callable[..., Scan], workspace: Workspace, wire: Wire
+) -> None:
+    """The first walk met as many rows as were counted, and missed one."""
+    with odata.serving(odata.customers(CUSTOMERS)) as url:
+        _moves(wire, url)
+        receipt = run_scan(scan_of(url, **TWICE), workspace=workspace).stored.receipt
+
+    assert receipt.unique_ids_observed == receipt.records_expected == CUSTOMERS
+    assert receipt.coverage_status == "unknown"
+    (differ,) = (each for each in receipt.findings.first if each.code == "walks_differ")
+    assert (differ.found or "").startswith(
+        "1 keys only in the first walk, 1 only in the second, 0 differing"
+    )

@@ -97,6 +97,9 @@ class DyingSource(Source):
     def waited(self) -> float:
         return self._inner.waited
 
+    def principal(self) -> bytes | None:
+        return self._inner.principal()
+
     def opening(self) -> Opening:
         return self._inner.opening()
 

@@ -115,6 +115,11 @@ class SqlSource(SourceFacts):
         return "sqlite" if self.database.startswith("sqlite:") else "postgresql"
 
     @property
+    def position_fields(self) -> tuple[str, ...]:
+        """Return the columns of the last row that the next page starts after."""
+        return self.order if self.advance == "keyset" else ()
+
+    @property
     def name(self) -> str:
         """Return the table's name, for messages."""
         return ".".join(self.table)
