@@ -73,22 +73,27 @@ def problems_of(file: Path) -> tuple["FileProblem", ...]:
         ContractError: the file cannot be read, or holds no scan, or several.
     """
     from scan_pipeline.core.errors import ContractError
-    from scan_pipeline.sources.catalogue import Problem
+    from scan_pipeline.sources.file_problems import Problem
     from scan_pipeline.sources.scan_file import LocatedScanFileError, read_scan_file
     from scan_pipeline.stages.contract_check import check_contract
-    from scan_pipeline.stages.record_schema import resolve_schema
+    from scan_pipeline.stages.record_schema import resolve_declared, resolve_schema
 
+    document, scan = None, None
+    located = list["FileProblem"]()
     try:
         document = read_scan_file(file)
         scan = document.parse()
     except LocatedScanFileError as error:
-        return error.located
+        located += error.located
+    if document is None:
+        return tuple(located)
     try:
-        schema = resolve_schema(scan.record_schema)
+        if scan is not None:
+            check_contract(scan, resolve_schema(scan.record_schema))
+        elif not any(each.at[:1] == ("record_schema",) for each in located):
+            resolve_declared(document.attributes.get("record_schema"))
     except ContractError as error:
-        return (document.located(Problem(at=("record_schema",), message=str(error))),)
-    try:
-        check_contract(scan, schema)
-    except ContractError as error:
-        return (document.located(Problem(at=("contract",), message=str(error))),)
-    return ()
+        schema = "record_schema" in str(error) or scan is None
+        at = ("record_schema",) if schema else ("contract",)
+        located.append(document.located(Problem(at=at, message=str(error))))
+    return tuple(sorted(located, key=lambda each: each.line))

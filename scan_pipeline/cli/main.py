@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Final
 import click
 
 from scan_pipeline.cli.exit_codes import ExitCode, code_of_error
-from scan_pipeline.cli.output import say
+from scan_pipeline.cli.output import print_json, say
 from scan_pipeline.cli.settings import Settings
 from scan_pipeline.core.errors import ScanPipelineError
 
@@ -42,6 +43,19 @@ OF_TRIALS: Final = ("receipt", "explain", "page", "findings", "audit", "read")
 """Commands that read what a trial left; the others would make a night of it, or do not ask."""
 
 
+def refuse_as_json(error: BaseException, message: str, code: ExitCode) -> ExitCode:
+    """Tell a refusal on stdout, where an answer in JSON was asked for; return its exit code."""
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
+    told = {"kind": kind.removesuffix("_error"), "message": message, "exit_code": int(code)}
+    print_json({"error": told})
+    return code
+
+
+def _nothing_more(error: BaseException, message: str, code: ExitCode) -> ExitCode:
+    del error, message
+    return code
+
+
 class LazyGroup(click.Group):
     """Imports a command when it is named; turns errors and results into exit codes."""
 
@@ -61,25 +75,32 @@ class LazyGroup(click.Group):
         return getattr(importlib.import_module(module), attribute)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; its result, or what its error means, is the exit code."""
+        """Run the command; its result, or what its error means, is the exit code.
+
+        Where JSON was asked for, a refusal is JSON too: `{"error": {...}}`, beside the words.
+        """
+        refuse = refuse_as_json if "--json" in ctx.args else _nothing_more
         try:
             code = super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+        except (click.exceptions.Exit, BrokenPipeError):
             raise
-        except (KeyboardInterrupt, click.Abort):
+        except click.ClickException as error:
+            refuse(error, error.format_message(), ExitCode.USAGE)
+            raise
+        except (KeyboardInterrupt, click.Abort) as error:
             say("stopped on request")
-            code = ExitCode.COULD_NOT_RUN
+            code = refuse(error, "stopped on request", ExitCode.COULD_NOT_RUN)
         except ScanPipelineError as error:
             say(str(error))
-            code = code_of_error(error)
+            code = refuse(error, str(error), code_of_error(error))
         except OSError as error:
             say(f"could not run: {error}")
-            code = ExitCode.COULD_NOT_RUN
+            code = refuse(error, str(error), ExitCode.COULD_NOT_RUN)
         except Exception as error:  # noqa: BLE001  # a bug must not look like "not accepted"
             # Where, and not what: the message of an error nobody planned may carry anything.
             say("".join(traceback.format_tb(error.__traceback__)))
             say(f"could not run: {type(error).__name__}, a bug: please report the lines above")
-            code = ExitCode.COULD_NOT_RUN
+            code = refuse(error, "a bug", ExitCode.COULD_NOT_RUN)
         ctx.exit(int(code or ExitCode.ACCEPTED))
 
 

@@ -9,13 +9,17 @@ import click
 import msgspec
 import polars as pl
 
-from scan_pipeline.cli.output import cell, print_table
+from scan_pipeline.cli.output import cell, console, print_table, say
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.stages.exact_texts import EXACT_JSON, exact_text
 from scan_pipeline.stages.publish import HIDDEN
+from scan_pipeline.stages.unlock import LABELS
 
 SHOWN_CHARACTERS = 48
 """Characters of a cell of a table; CSV and JSON give values whole."""
+
+BETWEEN = 3
+"""Columns of a line between two of the table's, about."""
 
 
 def write_records(
@@ -42,11 +46,7 @@ def write_records(
     rows = (kept if limit is None else kept.head(limit)).collect()
     match form:
         case "table":
-            print_table(
-                rows.columns,
-                ([_short(value) for value in row] for row in rows.iter_rows()),
-                wide=True,
-            )
+            _print_table(rows)
         case "csv":
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(rows.columns)
@@ -55,6 +55,33 @@ def write_records(
             told = _heading(receipt, receipt_id, given=rows.height, total=total)
             _write_json(rows, {**told, **heading})
     return rows.height, total
+
+
+def _print_table(rows: pl.DataFrame) -> None:
+    """Give the columns that a line holds, the labels always, and say which are not shown."""
+    cells = [[_short(value) for value in row] for row in rows.iter_rows()]
+    widths = [
+        max(map(len, [name, *(line[n] for line in cells)])) + BETWEEN
+        for n, name in enumerate(rows.columns)
+    ]
+    kept = [n for n, name in enumerate(rows.columns) if name in LABELS]
+    room = console(sys.stdout).width - sum(widths[n] for n in kept)
+    for number, name in enumerate(rows.columns):
+        if name in LABELS:
+            continue
+        room -= widths[number]
+        if room < 0 and len(kept) > sum(each in LABELS for each in rows.columns):
+            break
+        kept.append(number)
+    kept.sort()
+    names = [rows.columns[n] for n in kept]
+    print_table(names, ([line[n] for n in kept] for line in cells), wide=True)
+    hidden = [name for name in rows.columns if name not in names]
+    if hidden:
+        say(
+            f"{len(hidden)} of {len(rows.columns)} columns are not shown: {', '.join(hidden)}; "
+            "--format csv or json gives all"
+        )
 
 
 def _heading(receipt: Receipt, receipt_id: str, *, given: int, total: int) -> dict[str, Any]:

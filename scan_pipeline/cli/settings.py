@@ -86,16 +86,47 @@ class Settings:
         """Return the scan's name, given that name or its file.
 
         Raises:
-            ContractError: neither a name nor a readable file.
+            ContractError: neither a readable file nor a name that project or lake knows.
+            ConfigurationError: there is no lake.
         """
         from scan_pipeline.store.lake import check_name
         from scan_pipeline.store.project import is_file
 
         if not is_file(named):
-            return check_name(named)
+            self._check_known(check_name(named))
+            return named
         from scan_pipeline.stages.scan_lookup import scan_name
 
         return scan_name(Path(named))
+
+    def _check_known(self, name: str) -> None:
+        """Refuse a name that nobody knows, and a lake that is not there.
+
+        Raises:
+            UnknownScanError: the lake holds no receipt of it, and the project no file.
+            ConfigurationError: there is no lake.
+        """
+        from scan_pipeline.core.errors import ConfigurationError
+        from scan_pipeline.store.lake import Lake
+        from scan_pipeline.store.receipts import ReceiptStore
+
+        project = self.project()
+        if ReceiptStore(Lake(root=project.lake), name).generations():
+            return  # nothing more is read: a reader of receipts pays for no project
+        from scan_pipeline.stages.scan_lookup import UnknownScanError, find_scan
+
+        try:
+            find_scan(name, folder=self.folder)
+        except UnknownScanError as error:
+            if not _holds(project.lake, name):
+                raise UnknownScanError(
+                    f"{error}. The lake at {project.lake} holds nothing of it either"
+                ) from error
+        if project.local_lake is not None and not project.local_lake.is_dir():
+            raise ConfigurationError(
+                f"found no lake at {project.lake}; expected one, as the first run makes it: "
+                f"scan-pipeline run {name}"
+            )
 
     def receipts(self, named: str) -> "ReceiptStore":
         """Return a scan's receipts; reading them needs no table engine."""
@@ -117,6 +148,13 @@ class Settings:
         trust = Trust.load(project.trust, lake=project.lake)
         chosen = generation or newest(receipts, self.name(named), trust=trust)
         return receipts.read(chosen, trust=trust)
+
+
+def _holds(lake: str, scan: str) -> bool:
+    """Say whether a lake holds pages of a scan, certified or not."""
+    from scan_pipeline.store.lake import Lake
+
+    return Lake(root=lake).exists(f"{lake}/evidence/{scan}")
 
 
 def newest(receipts: "ReceiptStore", scan: str, *, trust: "Trust") -> str:

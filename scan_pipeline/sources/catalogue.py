@@ -21,6 +21,7 @@ from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import adapter, record
 from scan_pipeline.sources.adapter import AdapterFacts
 from scan_pipeline.sources.adapter_loading import ADAPTER, load_adapter, with_adapter
+from scan_pipeline.sources.file_problems import Problem, problems_in
 from scan_pipeline.sources.http.addresses import origin_of, shown
 from scan_pipeline.sources.plain_secrets import plain_secrets
 from scan_pipeline.sources.protocols import protocol
@@ -28,14 +29,6 @@ from scan_pipeline.sources.provider_facts import PROVIDER, with_provider
 from scan_pipeline.sources.sent_names import sent_twice
 from scan_pipeline.sources.source import Source
 from scan_pipeline.sources.surroundings import Surroundings
-
-
-@record
-class Problem:
-    """One thing wrong with a scan file: where, what was found, what was expected."""
-
-    at: tuple[str | int, ...]
-    message: str
 
 
 class ScanFileError(ContractError):
@@ -64,10 +57,6 @@ class _Blocks:
     record_schema: RecordSchema = None
     schedule: Schedule | None = None
     description: str | None = None
-
-
-_KINDS: Final[Mapping[type, str]] = {str: "a text", dict: "a mapping", list: "a list"}
-"""Kinds of value that are named and not shown: a text in the wrong place may be a pasted secret."""
 
 
 def parse_scan(attributes: Mapping[str, Any], *, stored: bool = False) -> Scan:
@@ -149,29 +138,12 @@ def _parse(kind: type[Any], raw: Any, at: tuple[str, ...], problems: list[Proble
     try:
         return adapter(kind).validate_json(json.dumps(raw))
     except ValidationError as error:
-        problems += [
-            Problem(at=(*at, *each["loc"]), message=_told(each["msg"], _shown(each), each["type"]))
-            for each in error.errors()
-        ]
+        problems += problems_in(error, raw, at)
     except (TypeError, ValueError) as error:
         problems.append(Problem(at=at, message=f"not plain JSON values: {error}"))
     except ScanPipelineError as error:
         problems.append(Problem(at=at, message=str(error)))
     return None
-
-
-def _shown(error: Mapping[str, Any]) -> str:
-    """Return what was found, in a word where it could be a secret or is long."""
-    found, hidden = error["input"], {"auth", "headers"}.intersection(map(str, error["loc"]))
-    return "something else" if hidden else _KINDS.get(type(found)) or json.dumps(found)
-
-
-def _told(message: str, shown: str, kind: str) -> str:
-    if kind == "missing":
-        return "missing; expected a value"
-    if kind in ("unexpected_keyword_argument", "extra_forbidden"):
-        return "unknown field; remove it or correct its name"
-    return f"{message[0].lower()}{message[1:]}, found {shown}"
 
 
 def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:

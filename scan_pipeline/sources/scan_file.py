@@ -15,7 +15,8 @@ from scan_pipeline.core.contract import SCAN_NAME, Scan
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.adapter_loading import make_importable
-from scan_pipeline.sources.catalogue import Problem, ScanFileError, parse_scan
+from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
+from scan_pipeline.sources.file_problems import Problem
 from scan_pipeline.sources.yaml_facts import (
     FactsReader,
     FileProblem,

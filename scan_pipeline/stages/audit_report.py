@@ -1,6 +1,7 @@
 """What an audit found: check by check, as deep as it could look."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from hashlib import sha256
 from typing import Any, Final, Literal, TypeVar
 
@@ -133,7 +134,24 @@ class Checks:
 
 
 def _short(value: Any) -> str:
-    text = str(value)
+    text = _words(value)
     if len(text) <= SHOWN:
         return text
     return f"{text[: SHOWN - 50]}... ({sha256(text.encode()).hexdigest()[:12]})"
+
+
+def _words(value: Any) -> str:
+    """Return a figure as people read it; nothing of it is Python's own way of writing."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case Mapping():
+            return ", ".join(f"{name}: {_words(inner)}" for name, inner in value.items()) or "none"
+        case list() | tuple() | set() | frozenset():
+            return ", ".join(map(_words, value)) or "none"
+        case _:
+            return str(value)

@@ -68,6 +68,18 @@ def resolve_schema(declared: RecordSchema) -> ResolvedSchema:
     return _resolved(columns, optional, frozenset(as_json), None, content)
 
 
+def resolve_declared(raw: Any) -> None:
+    """Resolve a record schema as a scan file writes it, whatever else is wrong with the file.
+
+    Raises:
+        ContractError: as `resolve_schema`.
+    """
+    declared: RecordSchema = raw
+    if isinstance(raw, list):
+        declared = tuple(Column(**each) for each in raw)
+    resolve_schema(declared)
+
+
 def _imported(path: str) -> type[pa_model.DataFrameModel]:
     module, _, name = path.rpartition(".")
     try:

@@ -220,3 +220,15 @@ def test_bench_that_cannot_be_made_is_two(
 
     assert result.exit_code == 2
     assert told in result.output
+
+
+def test_record_schema_is_looked_at_though_the_file_is_wrong_elsewhere(
+    scan_pipeline: CommandLine,
+) -> None:
+    def spoil(facts: dict[str, Any]) -> None:
+        facts["contract"]["key"] = []
+        facts["record_schema"] = "nowhere.Model"
+
+    answer = scan_pipeline.json("check", scan_pipeline.scan_file(NOWHERE, change=spoil), code=2)
+
+    assert [each["field"] for each in answer["problems"]] == ["contract.key", "record_schema"]

@@ -96,7 +96,7 @@ def test_edited_receipt_is_refused(two_nights: CommandLine) -> None:
     [
         (("shop", "20200101T000000Z"), 1),
         (("shop", "../../etc"), 2),
-        (("nobody",), 1),
+        (("nobody",), 2),
         (("No-Name",), 2),
     ],
 )
