@@ -14,6 +14,9 @@ From the documentation, all read 2026-11-30:
   `allow_partial_pit_creation` is false. `_shard_doc` only since 3.3
   (github.com/opensearch-project/OpenSearch/pull/18924).
 
+A walk that is taken up goes on under the newest name that its stored pages show; should the source
+have forgotten that one, the walk expires and begins anew.
+
 Neither says that a page with fewer hits than asked for is the last, so the walk goes on until no
 hits come. A point in time sees what was refreshed before it was opened, and nothing later.
 """

@@ -242,7 +242,7 @@ class Enumeration:
                 "the walk broke off and its continuations work only once; a new generation must "
                 "begin"
             )
-        last = pages[-1]
+        last, pin = pages[-1], self._walk.pin  # by the name that the stored pages show
         if not self._reads_equal(last, opening):
             raise ProtocolError(
                 "page_changed_on_resume",
@@ -252,7 +252,7 @@ class Enumeration:
             return None
         return Position(
             token=self._stored.token_after(last),
-            pin=self._walk.pin,
+            pin=pin,
             high_water_mark=opening.high_water_mark,
         )
 
