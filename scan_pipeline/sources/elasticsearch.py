@@ -47,6 +47,7 @@ from scan_pipeline.sources.elastic.points_in_time import CLOSING, JSON, PointsIn
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
 from scan_pipeline.sources.http.responses import Answer, BodyMatch, ResponseClass
 from scan_pipeline.sources.http.side_questions import principal_in
+from scan_pipeline.sources.http.signing_in import open_transport
 from scan_pipeline.sources.http.transport import Call, Refused, Transport, read_json
 from scan_pipeline.sources.protocols import Protocol
 from scan_pipeline.sources.source import Noticed, RefusedCallback, Source
@@ -263,16 +264,13 @@ class Elasticsearch(Source):
     def _transport_with(
         self, surroundings: Surroundings, responses: tuple[ResponseClass, ...]
     ) -> Transport:
-        auth, environ = self._facts.auth, surroundings.environ
-        return Transport(
-            self._facts.url,
-            credentials=lambda: auth.headers(environ) if auth else {},
-            retries=surroundings.retries,
+        facts = self._facts
+        return open_transport(
+            facts.url,
+            replace(surroundings, inner=self._lent),
+            auth=facts.auth,
             responses=responses,
-            inner=self._lent,
-            clock=surroundings.clock,
-            sleep=surroundings.sleep,
-            pace=surroundings.pace,
+            network=facts.network,
         )
 
 

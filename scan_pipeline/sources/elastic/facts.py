@@ -19,6 +19,7 @@ from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import AssumptionBasis
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.addresses import shown
+from scan_pipeline.sources.http.network import NetworkFacts
 from scan_pipeline.sources.http.responses import ResponseClass
 
 SHARD_DOC: Final = "_shard_doc"
@@ -88,10 +89,18 @@ class ElasticsearchSource(SourceFacts):
         refresh: whether to make earlier writes visible before it is opened; needs that right.
         identity: whether the source is asked who we are; None for where `auth` is declared.
         auth: how to prove who we are; secrets are references.
+        network: the way out of here: proxy, CA bundle, client certificate; not beside `cluster`.
         responses: what statuses mean here, looked up before the engine's own.
     """
 
-    OPERATION: ClassVar[tuple[str, ...]] = ("size", "keep_alive", "auth", "cluster", "refresh")
+    OPERATION: ClassVar[tuple[str, ...]] = (
+        "size",
+        "keep_alive",
+        "auth",
+        "network",
+        "cluster",
+        "refresh",
+    )
     QUERY: ClassVar[tuple[str, ...]] = ("url", "index", "search")
     positions_are_ours: ClassVar[bool] = True
 
@@ -108,6 +117,7 @@ class ElasticsearchSource(SourceFacts):
     refresh: bool = False
     identity: bool | None = None
     auth: Auth | None = None
+    network: NetworkFacts | None = None
     count: CountFacts | None = CountFacts(
         at=("hits", "total", "value"), exactness="exact", basis="provider_documented"
     )
@@ -122,6 +132,8 @@ class ElasticsearchSource(SourceFacts):
                 "found high_water_mark or another continuation than repeatable; expected neither: "
                 "a page of a point in time can be asked for as often as wanted"
             )
+        if self.network is not None and self.cluster is not None:
+            raise ContractError("found network and cluster; expected one way to the nodes")
         if strange := sorted(set(self.search) - SEARCH_MEMBERS):
             known = ", ".join(sorted(SEARCH_MEMBERS))
             raise ContractError(f"search holds {', '.join(strange)}; expected only {known}")
