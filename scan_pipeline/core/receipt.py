@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -303,16 +303,20 @@ def _statement(receipt: Receipt, predicate: Mapping[str, Any]) -> bytes:
     )
 
 
-def _as_written(whole: Any, written: Any) -> Any:
+def _as_written(whole: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
     """Leave out the members that a receipt was written without, before there were such.
 
     What may be absent has a default, or it would not have parsed.
     """
-    if isinstance(whole, dict) and isinstance(written, dict):
-        known = cast("dict[str, Any]", written)
-        members = cast("dict[str, Any]", whole).items()
-        return {name: _as_written(each, known[name]) for name, each in members if name in known}
-    return whole
+    return {
+        name: _as_written(each, written[name]) if _are_objects(each, written[name]) else each
+        for name, each in whole.items()
+        if name in written
+    }
+
+
+def _are_objects(*values: Any) -> bool:
+    return all(isinstance(each, dict) for each in values)
 
 
 def parse_statement(payload: bytes) -> Receipt:

@@ -98,9 +98,16 @@ def changes(
         )
     proven = all(is_whole(r.coverage_status, r.conclusion_scope) for r in (earlier, later))
     words = _STRONG if proven else _WEAK
-    differing, known = _differing(before, after, workspace=workspace)
     first, second = _frame(before), _frame(after)
     left, right = first.collect_schema(), second.collect_schema()
+    one, other = (
+        _partitions(
+            opened, kind=None if partition_by is None else schema[partition_by], workspace=workspace
+        )
+        for opened, schema in ((before, left), (after, right))
+    )
+    known = one.keys() | other.keys()
+    differing = {value for value in known if one.get(value) != other.get(value)}
     common = [name for name in left if name in right and not name.startswith("_")]
     common = [name for name in common if name != "scan_generation"]
     within = _within(differing, partition_by, left)
@@ -128,7 +135,7 @@ def changes(
         fields={str(name): int(count) for name, count in by_field.iter_rows()},
         columns_added=_only(right, left),
         columns_removed=_only(left, right),
-        partitions=(len(differing), known),
+        partitions=(len(differing), len(known)),
         rows=rows.drop("_key_hash"),
     )
 
@@ -143,16 +150,11 @@ _ROWS: Final = pl.Schema(
 )
 
 
-def _differing(before: Opened, after: Opened, *, workspace: Workspace) -> tuple[set[str], int]:
-    """Return the partitions (canonical JSON) whose roots differ, and how many there are."""
-    one, other = (_partitions(each, workspace=workspace) for each in (before, after))
-    every = one.keys() | other.keys()
-    return {value for value in every if one.get(value) != other.get(value)}, len(every)
-
-
-def _partitions(opened: Opened, *, workspace: Workspace) -> dict[str, PartitionRoot]:
+def _partitions(
+    opened: Opened, *, kind: pl.DataType | None, workspace: Workspace
+) -> dict[str, PartitionRoot]:
     """Return the partitions by value in canonical JSON."""
-    held = partition_roots(opened.receipt, workspace=workspace)
+    held = partition_roots(opened.receipt, kind=kind, workspace=workspace)
     return {canonical_json(each.value).decode(): each for each in held}
 
 

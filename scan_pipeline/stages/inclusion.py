@@ -39,7 +39,9 @@ def prove_key(
     if len(key) != len(contract.key):
         raise ContractError(f"found a key of {len(key)} values; expected {', '.join(contract.key)}")
     receipt = opened.receipt
-    held = partition_roots(receipt, workspace=workspace)
+    by = contract.partition_by
+    kind = None if by is None else opened.frame().collect_schema()[by]
+    held = partition_roots(receipt, kind=kind, workspace=workspace)
     place = key_hash(key_bytes(key))
     rows = _rows(opened, scan)
     found = rows.filter(pl.col("_key_hash") == place)

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.reconciliation import PartitionSummary
@@ -40,7 +39,7 @@ FINDINGS: Final = pa.schema(
 SUMMARIES: Final = pa.schema(
     [
         pa.field("scan_generation", pa.string(), nullable=False),
-        pa.field("partition", pa.string(), nullable=False),
+        pa.field("partition", pa.string()),
         pa.field("records", pa.int64(), nullable=False),
         pa.field("unique_keys", pa.int64(), nullable=False),
         pa.field("duplicates", pa.int64(), nullable=False),
@@ -50,7 +49,8 @@ SUMMARIES: Final = pa.schema(
         pa.field("root", pa.string()),
     ]
 )
-"""One row a partition that holds records; `partition` in canonical JSON, `root` in hex."""
+"""One row a partition that holds records; `partition` as text (an integer by its digits), `root` in
+hex."""
 
 FIRST_WALK: Final = 0
 """Shard of the walk whose records are staged."""
@@ -200,7 +200,7 @@ class GenerationStore:
             {
                 "scan_generation": self.generation,
                 **each.__dict__,
-                "partition": canonical_json(each.partition).decode(),
+                "partition": None if each.partition is None else str(each.partition),
             }
             for each in partitions
         ]
@@ -264,4 +264,4 @@ def _finding(row: dict[str, object]) -> Finding:
 
 
 def _by_partition(row: dict[str, Any]) -> tuple[bool, str]:
-    return row["partition"] != "null", row["partition"]
+    return row["partition"] is not None, row["partition"] or ""

@@ -66,7 +66,7 @@ def test_root_by_a_field_is_the_one_of_the_definition(bench):
 @pytest.mark.parametrize(
     ("kind", "value", "partition"),
     [
-        ("int64", "7", 7),
+        ("int64", "7", "7"),
         ("bool", "true", "true"),
         ("decimal", "1.5", "1.500000000"),
         ("timestamp", '"2026-08-29T09:18:00Z"', "2026-08-29 09:18:00.000000+00:00"),
@@ -81,8 +81,7 @@ def test_partition_may_be_by_any_plain_value(bench, kind, value, partition):
     store = walked.workspace.store("things", walked.generation)
 
     assert walked.verdict == WHOLE
-    (row,) = store.read_summaries()
-    assert json.loads(row["partition"]) == partition
+    assert [row["partition"] for row in store.read_summaries()] == [partition]
 
 
 def test_root_does_not_depend_on_order_pages_or_passes(bench, monkeypatch):
