@@ -6,8 +6,6 @@ As in SQL, a field without a value (null) meets no comparison, neither `eq` nor 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
-from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import polars as pl
@@ -15,6 +13,7 @@ import polars as pl
 from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
+from scan_pipeline.stages.fitted_values import Scalar, expected, fitted, plain_type
 
 Operator: TypeAlias = Literal[
     "eq",
@@ -32,14 +31,8 @@ Operator: TypeAlias = Literal[
 ]
 """`in`: the field is one of a list; `has`: the field is a list and holds the value."""
 
-Scalar: TypeAlias = str | int | bool
-"""Numbers with a fraction and moments are written as text, so that nothing rounds them."""
-
 MAX_LISTED: Final = 1000
 """Most values of one `in`."""
-
-_MOST_DIGITS: Final = 38
-_EXACT: Final = Context(prec=2 * _MOST_DIGITS, traps=[Inexact, InvalidOperation])
 
 _WITHOUT_VALUE: Final = frozenset({"is_null", "not_null"})
 _BY_ORDER: Final = frozenset({"lt", "le", "gt", "ge"})
@@ -160,7 +153,7 @@ def expression(condition: Condition, schema: pl.Schema) -> pl.Expr:
     if op == "has":
         if not isinstance(dtype, pl.List):
             raise _unfit(condition, f"has asks of a list, and {condition.field} is {_name(dtype)}")
-        inner = pl.lit(_fitted(condition, value, dtype.inner), dtype=_dtype(dtype.inner))
+        inner = pl.lit(_fitted(condition, value, dtype.inner), dtype=plain_type(dtype.inner))
         return column.list.contains(inner).fill_null(value=False)
     if op in _OF_TEXT:
         if dtype != pl.String or not isinstance(value, str):
@@ -211,90 +204,15 @@ def _column(path: str, schema: pl.Schema) -> tuple[pl.Expr, pl.DataType]:
                 "field_unknown",
                 f"found the field {path}; {name} has the members {_names(members) or 'none'}",
             )
-        column, dtype = column.struct.field(step), _dtype(members[step])
+        column, dtype = column.struct.field(step), plain_type(members[step])
     return column, dtype
 
 
 def _fitted(condition: Condition, value: Scalar, dtype: Any) -> Any:
-    """Return a value as a column's type holds it, exactly, or refuse it."""
-    dtype = _dtype(dtype)
-    fits: Any = None
-    if isinstance(value, bool) or dtype == pl.Boolean:
-        fits = value if isinstance(value, bool) and dtype == pl.Boolean else None
-    elif dtype == pl.String:
-        fits = value if isinstance(value, str) else None
-    elif dtype.is_integer():
-        fits = value if isinstance(value, int) and _holds(dtype, value) else None
-    elif isinstance(dtype, pl.Decimal):
-        fits = _decimal(value, dtype)
-    elif dtype.is_float():
-        fits = _float(value)
-    elif isinstance(dtype, pl.Datetime) and isinstance(value, str):
-        fits = _moment(value, zoned=dtype.time_zone is not None)
-    elif dtype == pl.Date and isinstance(value, str):
-        fits = _day(value)
+    fits = fitted(value, dtype)
     if fits is None:
-        raise _unfit(condition, f"expected {_EXPECTED.get(dtype.base_type(), 'no comparison')}")
+        raise _unfit(condition, f"expected {expected(dtype)}")
     return fits
-
-
-_EXPECTED: Final[Mapping[Any, str]] = {
-    pl.String: "text",
-    pl.Boolean: "true or false",
-    pl.Decimal: 'a number as text, e.g. "12.50", of no more digits than the column has',
-    pl.Float64: 'a number as text, e.g. "0.5"',
-    pl.Datetime: 'a moment as text, e.g. "2026-11-30T02:00:00Z"',
-    pl.Date: 'a day as text, e.g. "2026-11-30"',
-    **dict.fromkeys(
-        (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
-        "a whole number within the column's range",
-    ),
-}
-
-
-def _holds(dtype: pl.DataType, value: int) -> bool:
-    bits = int(str(dtype).lstrip("UInt"))
-    unsigned = str(dtype).startswith("U")
-    least, beyond = (0, 2**bits) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1))
-    return least <= value < beyond
-
-
-def _decimal(value: Scalar, dtype: pl.Decimal) -> Decimal | None:
-    try:
-        number = Decimal(str(value)).normalize(_EXACT)
-    except (InvalidOperation, Inexact):
-        return None
-    _, digits, exponent = number.as_tuple()
-    if not isinstance(exponent, int):  # NaN and infinities
-        return None
-    whole = (dtype.precision or _MOST_DIGITS) - dtype.scale
-    return number if -exponent <= dtype.scale and len(digits) + exponent <= whole else None
-
-
-def _float(value: Scalar) -> float | None:
-    try:
-        return float(value)
-    except ValueError:
-        return None
-
-
-def _moment(value: str, *, zoned: bool) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return moment if (moment.tzinfo is not None) == zoned else None
-
-
-def _day(value: str) -> date | None:
-    try:
-        return date.fromisoformat(value)
-    except ValueError:
-        return None
-
-
-def _dtype(dtype: Any) -> pl.DataType:
-    return dtype() if isinstance(dtype, type) else dtype
 
 
 def _sorted_values(condition: Condition) -> Condition:
