@@ -1,5 +1,6 @@
 """How a source is told who we are: facts, with every secret a reference."""
 
+import json
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import fields
@@ -71,6 +72,45 @@ class OAuth2ClientCredentials:
 
 
 @record
+class Google:
+    """An identity of Google's; needs the extra `google`.
+
+    Attributes:
+        scopes: what its tokens are to allow.
+        service_account: the account's key, JSON as Google gives it; None for what this machine
+            runs as (application default credentials).
+        subject: the user in whose name a service account acts (domain-wide delegation).
+    """
+
+    scopes: Annotated[tuple[str, ...], Field(min_length=1)]
+    service_account: SecretRef | None = None
+    subject: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.subject is not None and self.service_account is None:
+            raise ContractError("auth.google.subject needs service_account: it acts for the user")
+
+    @property
+    def who(self) -> str:
+        """Return the identity in words, without its key."""
+        account = "this machine" if self.service_account is None else repr(self.service_account)
+        return account if self.subject is None else f"{account} as {self.subject}"
+
+
+@record
+class Azure:
+    """The managed identity that Azure gives this machine; needs the extra `azure`.
+
+    Attributes:
+        scope: for what its tokens are, e.g. `https://graph.microsoft.com/.default`.
+        client_id: which one, where the machine has several.
+    """
+
+    scope: Annotated[str, Field(min_length=1)]
+    client_id: str | None = None
+
+
+@record
 class Auth:
     """Exactly one way to prove who we are; secrets stay references until a request is sent."""
 
@@ -78,6 +118,8 @@ class Auth:
     api_key: ApiKey | None = None
     basic: Basic | None = None
     oauth2_client_credentials: OAuth2ClientCredentials | None = None
+    google: Google | None = None
+    azure: Azure | None = None
 
     def __post_init__(self) -> None:
         ways = [each.name for each in fields(self)]
@@ -93,7 +135,8 @@ class Auth:
     @property
     def is_fetched(self) -> bool:
         """Whether the headers need a token that is fetched; see `sources.http.signing_in`."""
-        return self.oauth2_client_credentials is not None
+        fetched = (self.oauth2_client_credentials, self.google, self.azure)
+        return any(each is not None for each in fetched)
 
     def principal_bytes(self, environ: Mapping[str, str]) -> bytes:
         """Return what identifies the principal: a name, or the secret where nothing steadier does.
@@ -106,6 +149,15 @@ class Auth:
         if self.oauth2_client_credentials is not None:
             client = self.oauth2_client_credentials
             who: list[Any] = [client.token_url, client.client_id, client.scope, client.audience]
+        elif self.google is not None:
+            key = self.google.service_account
+            who = [
+                None if key is None else _service_account(key.resolve(environ)),
+                self.google.subject,
+                list(self.google.scopes),
+            ]
+        elif self.azure is not None:
+            who = [self.azure.client_id, self.azure.scope]
         elif self.basic is not None:
             who = [self.basic.user.resolve(environ)]
         else:
@@ -148,6 +200,16 @@ def check_token_url(url: str) -> None:
         raise ContractError("token_url is not absolute; expected https://host/path")
     if parsed.scheme == "http" and not _is_this_machine(parsed.host):
         raise ContractError("token_url begins with http://; expected https://, secrets go there")
+
+
+def _service_account(key: str) -> str:
+    """Return the account a key is of; its keys are changed, the account stays."""
+    try:
+        return str(json.loads(key)["client_email"])
+    except (ValueError, KeyError, TypeError):
+        raise ConfigurationError(
+            "auth.google.service_account is no service account's key; expected its JSON"
+        ) from None
 
 
 def _is_this_machine(host: str) -> bool:

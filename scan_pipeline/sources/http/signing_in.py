@@ -2,11 +2,13 @@
 
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.allowance import Allowance
+from scan_pipeline.sources.http.azure_tokens import AzureTokens
 from scan_pipeline.sources.http.client_credentials import (
     REFUSALS,
     ClientCredentials,
     client_header,
 )
+from scan_pipeline.sources.http.google_tokens import GoogleTokens
 from scan_pipeline.sources.http.held_credentials import HeldCredentials
 from scan_pipeline.sources.http.network import Network, NetworkFacts
 from scan_pipeline.sources.http.responses import ResponseClass
@@ -67,6 +69,11 @@ def open_transport(
         endpoint = carried(token.token_url, lambda: client_header(token, environ), REFUSALS)
         fetched = ClientCredentials(token, surroundings, transport=endpoint)
         held = HeldCredentials(fetched.headers, close=endpoint.close)
+    elif auth is not None and auth.google is not None:
+        held = HeldCredentials(GoogleTokens(auth.google, environ).headers)
+    elif auth is not None and auth.azure is not None:
+        azure = AzureTokens(auth.azure, clock=surroundings.clock)
+        held = HeldCredentials(azure.headers, close=azure.close)
     else:
         held = HeldCredentials(lambda _: auth.headers(environ) if auth else {})
     return carried(url, held, responses, origins)
