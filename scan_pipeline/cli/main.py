@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "export": "scan_pipeline.cli.export:export",
     "changes": "scan_pipeline.cli.changes:changes",
     "inclusion": "scan_pipeline.cli.inclusion:inclusion",
+    "bundle": "scan_pipeline.cli.bundle:bundle",
     "check-claims": "scan_pipeline.cli.check_claims:check_claims",
     "serve": "scan_pipeline.cli.serve:serve",
     "simulator": "scan_pipeline.cli.simulator:simulator",

@@ -195,18 +195,33 @@ def check_export(path: Path, *, trust: Trust) -> ExportNote:
             f"cannot read {error.filename}: {error.strerror}; expected the file and, beside it, "
             f"its note {note_path(path).name}"
         ) from error
+    return check_note(envelope, content, name=path.name, trust=trust)
+
+
+def check_note(envelope: bytes, content: bytes, *, name: str, trust: Trust) -> ExportNote:
+    """Hold a file's content against its note.
+
+    Args:
+        envelope: the note.
+        content: the file's bytes.
+        name: its name.
+        trust: whom to believe.
+
+    Raises:
+        TamperedError: the note is not by a trusted key, or the file is not the one it is about.
+    """
     payload = trust.verify(envelope, payload_type=NOTE_TYPE).payload
     try:
         note: ExportNote = adapter(ExportNote).validate_json(payload)
     except ValidationError as error:
-        raise TamperedError("note", f"the note of {path.name} is signed and is none") from error
-    if note.file != path.name:
-        raise TamperedError("name", f"the note is about {note.file}; expected {path.name}")
+        raise TamperedError("note", f"the note of {name} is signed and is none") from error
+    if note.file != name:
+        raise TamperedError("name", f"the note is about {note.file}; expected {name}")
     digest = hashlib.sha256(content).hexdigest()
     if digest != note.sha256:
         raise TamperedError(
             "file",
-            f"{path.name} has the digest {digest}; expected {note.sha256}: it was cut or edited "
+            f"{name} has the digest {digest}; expected {note.sha256}: it was cut or edited "
             "after it was exported",
         )
     return note

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from scan_pipeline.core.errors import ContractError, EvidenceError, TamperedError
+from scan_pipeline.core.errors import ContractError, EvidenceError, GateClosedError, TamperedError
 from scan_pipeline.simulator.scenarios import scenario
 from scan_pipeline.stages.conditions import Condition
 from scan_pipeline.stages.export import check_export, export, note_path
@@ -142,5 +142,7 @@ def test_exporting_again_gives_the_same_file(walked, tmp_path, bench):
 def test_failed_generation_is_exported_by_nobody(bench, tmp_path):
     walked = bench.walk(scenario("page_skipped_count_matches"))
 
-    with pytest.raises(Exception, match="failed generation"):
+    with pytest.raises(GateClosedError, match="nothing opens"):
         walked.collection.newest_part(accept="observed_pages_only")
+    with pytest.raises(GateClosedError, match="failed generation"):
+        walked.collection.partial(walked.generation, accept="observed_pages_only")
