@@ -9,7 +9,7 @@ from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.policy import Policy, View
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.value import record
-from scan_pipeline.stages.conditions import Condition, all_of, as_json
+from scan_pipeline.stages.conditions import Condition, ConditionError, all_of, as_json
 
 OUR_PREFIX = "_"
 """Columns of ours begin with it; they are never shown: `_raw` holds every field that is hidden."""
@@ -26,7 +26,7 @@ class Access:
         view: the view's name.
         noun: what the scan's records are called.
         rows: what a row must meet to be seen, the tenant's line included.
-        columns: columns shown; all but the hidden where empty.
+        columns: columns shown; None for all but the hidden.
         hide: columns left out.
         needs_one_of: fields of which a query must bound one.
     """
@@ -37,20 +37,21 @@ class Access:
     view: str
     noun: str
     rows: tuple[Condition, ...]
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] | None
     hide: tuple[str, ...]
     needs_one_of: tuple[str, ...]
 
     @property
     def digest(self) -> str:
-        """Return the digest of what is seen, `sha256:` and 64 hex digits."""
+        """Return the digest of what is seen and of what must be bounded, `sha256:` and hex."""
         facts = {
             "scan": self.scan,
             "tenant": self.tenant,
             "view": self.view,
             "rows": [as_json(each) for each in self.rows],
-            "columns": list(self.columns),
+            "columns": None if self.columns is None else list(self.columns),
             "hide": list(self.hide),
+            "needs_one_of": list(self.needs_one_of),
         }
         return f"sha256:{digest_of(facts).hex()}"
 
@@ -59,11 +60,25 @@ class Access:
         """Whether no row is kept from this principal."""
         return not self.rows
 
+    @property
+    def sees_everything(self) -> bool:
+        """Whether no row and no column is kept from this principal."""
+        return not self.rows and not self.hide and self.columns is None
+
     def seen(self, frame: pl.LazyFrame, schema: pl.Schema) -> pl.LazyFrame:
-        """Return the rows and columns that are seen; our own columns stay for ordering."""
+        """Return the rows and columns that are seen; our own columns stay for ordering.
+
+        Raises:
+            ReaderError: the view's conditions do not fit the table. Why not names columns and
+                values that a reader may not know of, and is told to the log alone.
+        """
         shown = self.shown(schema)
         ours = [name for name in schema if name.startswith(OUR_PREFIX)]
-        return frame.filter(all_of(self.rows, schema)).select([*shown, *ours])
+        try:
+            met = all_of(self.rows, schema)
+        except ConditionError as error:
+            raise self._misfit(f"rows or tenant_field: {error.code}") from error
+        return frame.filter(met).select([*shown, *ours])
 
     def shown(self, schema: pl.Schema) -> list[str]:
         """Return the names of the columns that are seen, in the table's order.
@@ -72,21 +87,27 @@ class Access:
             ReaderError: the view hides or names a column that the table does not have, which
                 could be a slip of the pen that shows what was meant to be hidden.
         """
-        unknown = [each for each in (*self.columns, *self.hide) if each not in schema]
+        named = (*(self.columns or ()), *self.hide)
+        unknown = [each for each in named if each not in schema or each.startswith(OUR_PREFIX)]
         if unknown:
-            raise ReaderError(
-                "ask_for_access",
-                "policy_misfit",
-                f"view {self.view} of {self.scan} names columns that are not there: "
-                f"{', '.join(unknown)}; expected the policy to fit the records",
-            )
+            raise self._misfit(f"not columns: {', '.join(unknown)}")
         return [
             name
             for name in schema
             if not name.startswith(OUR_PREFIX)
             and name != "scan_generation"
-            and (name in self.columns if self.columns else name not in self.hide)
+            and name not in self.hide
+            and (self.columns is None or name in self.columns)
         ]
+
+    def _misfit(self, detail: str) -> ReaderError:
+        return ReaderError(
+            "ask_for_access",
+            "policy_misfit",
+            f"view {self.view} of {self.scan} does not fit the records; whoever keeps the policy "
+            "finds why in the log of calls",
+            detail=detail,
+        )
 
 
 def access_to(policy: Policy, principal: str, *, scan: str, view: str | None) -> Access:

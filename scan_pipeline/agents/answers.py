@@ -155,7 +155,8 @@ class RecordAnswer:
 
     Attributes:
         row: its number under the handle.
-        record_version: its leaf hash, hex; another version of the record has another.
+        record_version: a keyed digest of the whole record; another version of it has another. The
+            record's own digest would let hidden columns be guessed and the guess be confirmed.
         values: its columns.
     """
 
@@ -171,7 +172,11 @@ class RecordAnswer:
 
 @answer
 class AggregateAnswer:
-    """Figures over all rows that match, evaluated in the engine."""
+    """Figures over all rows that match, evaluated in the engine.
+
+    Attributes:
+        groups: each `{"by": {field: value}, "figures": {"sum of balance": value}}`.
+    """
 
     represents: Represents
     statement: str

@@ -31,6 +31,7 @@ class Entry:
         returned: rows given.
         bytes: bytes given.
         state: `answered`, or the code of the failure.
+        detail: of a failure, what its reader was not told; no values of records.
     """
 
     at: datetime
@@ -46,6 +47,7 @@ class Entry:
     returned: int | None = None
     bytes: int | None = None
     state: str = "answered"
+    detail: str | None = None
 
 
 class AuditLog:
@@ -74,6 +76,7 @@ class AuditLog:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(descriptor, line)
+            if os.write(descriptor, line) != len(line):
+                raise OSError(f"the log {self._path} took a part of a line; is the disk full?")
         finally:
             os.close(descriptor)

@@ -5,13 +5,16 @@ the policy's SHA-256 of it, or the subject that an OAuth token verifier reports.
 again for every call.
 """
 
+import getpass
 import hashlib
+import os
+import sys
 from collections.abc import Callable
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
-from scan_pipeline.agents.failures import ReaderError
+from scan_pipeline.agents.failures import PolicyError, ReaderError
 from scan_pipeline.agents.policy import Policy
 
 
@@ -22,9 +25,17 @@ class PolicyTokens(TokenVerifier):
         self._policy, self._resource = policy, resource
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return whose token it is, or None."""
+        """Return whose token it is, or None.
+
+        Where the policy cannot be read it is nobody's: the request goes on as no principal, so that
+        its tool call fails with the policy's own failure and not as a bad token.
+        """
         digest = hashlib.sha256(token.encode()).hexdigest()
-        for name, one in self._policy().principals.items():
+        try:
+            principals = self._policy().principals
+        except PolicyError:
+            return AccessToken(token=token, client_id="", scopes=[], resource=self._resource)
+        for name, one in principals.items():
             if digest in one.token_sha256 and not one.revoked:
                 return AccessToken(
                     token=token, client_id=name, subject=name, scopes=[], resource=self._resource
@@ -47,7 +58,7 @@ def caller_by_token(policy: Policy, *, verified_by_policy: bool) -> str:
     subject = None if token is None else token.subject or token.client_id
     for name, one in policy.principals.items():
         known = name if verified_by_policy else one.subject
-        if subject is not None and known == subject and not one.revoked:
+        if subject and known == subject and not one.revoked:
             return name
     raise _unknown()
 
@@ -62,6 +73,22 @@ def caller_by_user(policy: Policy, user: str) -> str:
         if user in one.local_users and not one.revoked:
             return name
     raise _unknown()
+
+
+def launching_user() -> str:
+    """Return the name of the user whose process this is.
+
+    By the process's own user id: `getpass` believes LOGNAME and USER first, and whoever launches
+    the server sets those.
+    """
+    if sys.platform == "win32":
+        return getpass.getuser()
+    import pwd  # noqa: PLC0415  # there is none on Windows
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def _unknown() -> ReaderError:

@@ -1,9 +1,11 @@
 """Conclude: what may be said, from what was really inspected, in a sentence of ours."""
 
 from scan_pipeline.agents import statements
+from scan_pipeline.agents.aggregate import too_many_groups
 from scan_pipeline.agents.answers import Conclusion
 from scan_pipeline.agents.claiming import CollectionClaim, sign_claim
 from scan_pipeline.agents.desk import Desk, Standing, size_of, summary
+from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.queries import Grouping, query_json
 from scan_pipeline.core.claims import (
     ClaimName,
@@ -88,6 +90,8 @@ def conclude(desk: Desk, principal: str, *, handle: str) -> Conclusion:
 
 def _aggregated(standing: Standing, grouping: Grouping, *, most: int) -> Finding:
     groups = standing.viewed.aggregate(standing.query, grouping, most=most)
+    if len(groups) > most:
+        raise ReaderError("narrow", "too_large", too_many_groups(most))
     held, ground = standing.handle, standing.grounded.ground
     return Finding(
         claim=aggregate_claim_name(

@@ -10,7 +10,7 @@ from typing import Any
 
 from scan_pipeline.agents.access import Access, access_to
 from scan_pipeline.agents.answers import Bounds, Summary
-from scan_pipeline.agents.budgets import Budget
+from scan_pipeline.agents.budgets import Budget, Taken
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.ledger import Cursor, Handle, Ledger, new_name
 from scan_pipeline.agents.opening import Grounded, newer_than, open_again
@@ -20,6 +20,15 @@ from scan_pipeline.agents.viewing import Viewed
 from scan_pipeline.core.value import adapter, record
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.workspace import Workspace
+
+
+@record
+class Held:
+    """A handle that is its caller's and may be used now; nothing is opened yet."""
+
+    handle: Handle
+    query: Query
+    access: Access
 
 
 @record
@@ -41,6 +50,7 @@ class Desk:
         collection: opens a scan's generations by its name.
         policy: reads the policy as it is now.
         ledger: keeps handles and what was read.
+        keyed: makes a keyed digest of a text that belongs to a scan.
     """
 
     def __init__(
@@ -50,20 +60,20 @@ class Desk:
         collection: Callable[[str], Collection],
         policy: Callable[[], Policy],
         ledger: Ledger,
+        keyed: Callable[[str, str], str],
     ) -> None:
         self.workspace, self.collection = workspace, collection
-        self.policy, self.ledger = policy, ledger
+        self.policy, self.ledger, self.keyed = policy, ledger, keyed
 
-    def standing(self, policy: Policy, principal: str, name: str) -> Standing:
-        """Open a handle again, once everything it is bound to is found as it was.
+    def held(self, policy: Policy, principal: str, name: str) -> Held:
+        """Return what a handle names, once it is found to be this principal's still.
 
         Raises:
-            ReaderError: it is not this principal's, expired, or its ground or access changed.
+            ReaderError: it is not this principal's, expired, or its access changed.
         """
         handle = self.ledger.handle(name)
         if handle is None or handle.principal != principal:
             raise unknown("handle")
-        now = self.workspace.clock()
         access = access_to(policy, principal, scan=handle.scan, view=handle.view)
         if (access.tenant, access.digest) != (handle.tenant, handle.view_digest):
             raise ReaderError(
@@ -71,11 +81,25 @@ class Desk:
                 "access_changed",
                 "what this view shows has changed; open the query again",
             )
-        if now.timestamp() >= handle.expires_at:
+        if self.workspace.clock().timestamp() >= handle.expires_at:
             raise ReaderError(
                 "restart", "handle_expired", "the handle expired; open the query again"
             )
         query: Query = adapter(Query).validate_json(handle.query)
+        return Held(handle=handle, query=query, access=access)
+
+    def standing(self, policy: Policy, principal: str, name: str) -> Standing:
+        """Open a handle again, once everything it is bound to is found as it was; as below."""
+        return self.opened(self.held(policy, principal, name))
+
+    def opened(self, held: Held) -> Standing:
+        """Open the generation of a handle again.
+
+        Raises:
+            ReaderError: its receipt fell, or a row of it may be another by now.
+        """
+        handle, query, access = held.handle, held.query, held.access
+        now = self.workspace.clock()
         collection = self.collection(handle.scan)
         if not access.sees_all_rows:
             newer = newer_than(collection, handle.generation, query)
@@ -91,7 +115,7 @@ class Desk:
             query,
             generation=handle.generation,
             receipt_id=handle.receipt_id,
-            view=access.view,
+            access=access,
             now=now,
         )
         return Standing(
@@ -121,14 +145,24 @@ class Desk:
         return cursor.name
 
 
-def bounds(policy: Policy, budget: Budget, *, size: int, page_size: int | None = None) -> Bounds:
-    """Return the limits that an answer was made within."""
+def bounds(
+    policy: Policy, budget: Budget, *, taken: Taken, size: int, page_size: int | None = None
+) -> Bounds:
+    """Return the limits that an answer was made within.
+
+    Args:
+        policy: the policy.
+        budget: of which run.
+        taken: what this answer may cost, taken out of the run already.
+        size: bytes of the answer's items.
+        page_size: most rows of this page.
+    """
     return Bounds(
         page_size_applied=policy.limits.page_size if page_size is None else page_size,
         max_pages_per_run=policy.limits.run_pages,
         pages_left=budget.pages_left,
         response_bytes=size,
-        bytes_left=budget.bytes_left,
+        bytes_left=budget.bytes_left + max(0, taken.size - size),
     )
 
 

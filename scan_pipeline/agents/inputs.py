@@ -1,8 +1,8 @@
 """What a tool takes: shapes that a client sees in the tool's schema."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from scan_pipeline.agents.queries import (
     Grouping,
@@ -16,6 +16,9 @@ from scan_pipeline.agents.queries import (
 from scan_pipeline.core.vocabulary import ConclusionScope
 from scan_pipeline.stages.conditions import Condition, Operator
 
+Value: TypeAlias = StrictStr | StrictBool | StrictInt
+"""Taken as it is: a number with a fraction has been rounded before it comes here."""
+
 
 class ConditionInput(BaseModel):
     """One condition; all of them must be met."""
@@ -24,10 +27,11 @@ class ConditionInput(BaseModel):
 
     field: str = Field(description="a column, or column.member")
     op: Operator = "eq"
-    value: str | int | bool | list[str | int | bool] | None = Field(
+    value: Value | list[Value] | None = Field(
         default=None,
-        description="text, whole number, true or false; decimals and moments as text; a list "
-        "for `in`; nothing for is_null and not_null. A null field meets no other operator.",
+        description="text, whole number, true or false; decimals, moments and whole numbers "
+        "beyond 2^53 as text; a list for `in`; nothing for is_null and not_null. A null field "
+        "meets no other operator.",
     )
 
     def condition(self) -> Condition:
@@ -64,7 +68,7 @@ class StoppingInput(BaseModel):
         description="find_one gives one row, find_up_to gives n, exhaustive gives all by pages. "
         "Only after every page of an exhaustive query may absence be concluded from reading.",
     )
-    n: int | None = Field(default=None, gt=0, description="for find_up_to")
+    n: StrictInt | None = Field(default=None, gt=0, description="for find_up_to")
 
 
 def rows_query(

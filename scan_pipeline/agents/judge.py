@@ -24,7 +24,9 @@ def judge(desk: Desk, principal: str, *, handle: str, verdicts: Mapping[int, Ver
         ReaderError: as for a page; or a row was never given, and so cannot have been judged.
     """
     standing = desk.standing(desk.policy(), principal, handle)
-    unread = desk.ledger.unread(handle, verdicts)
+    matching = standing.handle.matching
+    strange = [row for row in verdicts if not 0 < row <= matching]
+    unread = strange or desk.ledger.unread(handle, verdicts)
     if unread:
         named = ", ".join(map(str, unread[:_NAMED]))
         raise ReaderError(
@@ -35,7 +37,6 @@ def judge(desk: Desk, principal: str, *, handle: str, verdicts: Mapping[int, Ver
     desk.ledger.judge(handle, sorted(verdicts.items()))
     judged = desk.ledger.judged(handle)
     matched, not_matched = judged.get("match", 0), judged.get("no_match", 0)
-    matching = standing.handle.matching
     return Judged(
         represents="summary",
         statement=f"{matched + not_matched:,} of the {matching:,} rows that match are judged; "

@@ -13,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from scan_pipeline.agents.failures import LedgerError
 from scan_pipeline.core.errors import ConfigurationError
 from scan_pipeline.core.value import record
 
@@ -21,6 +22,9 @@ Verdict: TypeAlias = Literal["match", "no_match", "unsure"]
 
 BEFORE_ALL: Final = (0, -1)
 """The place before every row of a walk."""
+
+LOCKED_S: Final = 30
+"""How long one call waits for another that holds the ledger, in seconds."""
 
 _NAME_BYTES: Final = 16
 _SCHEMA: Final = """
@@ -134,7 +138,7 @@ class Ledger:
             path.touch(mode=0o600)
             with self._opened() as database:
                 database.executescript(_SCHEMA)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, LedgerError) as error:
             raise ConfigurationError(
                 f"cannot keep the readers' ledger at {path}: {error}; expected a folder that this "
                 "user may write"
@@ -213,23 +217,40 @@ class Ledger:
 
     def spent(self, principal: str, *, now: float, run_seconds: int) -> Spent:
         """Return what a principal used of its run, beginning one where the last is over."""
-        with self._opened() as database:
-            found = database.execute(
-                "select begun_at, pages, bytes from runs where principal = ?", (principal,)
-            ).fetchone()
-            if found is not None and found[0] <= now < found[0] + run_seconds:
-                return Spent(begun_at=found[0], pages=found[1], bytes=found[2])
-            database.execute("insert or replace into runs values (?, ?, 0, 0)", (principal, now))
-            database.execute("delete from refused where principal = ?", (principal,))
-            return Spent(begun_at=now, pages=0, bytes=0)
+        with self._alone() as database:
+            return _run_of(database, principal, now=now, run_seconds=run_seconds)
 
-    def spend(self, principal: str, *, pages: int, size: int) -> None:
-        """Add to what a principal used."""
-        with self._opened() as database:
-            database.execute(
-                "update runs set pages = pages + ?, bytes = bytes + ? where principal = ?",
-                (pages, size, principal),
+    def take(
+        self,
+        principal: str,
+        *,
+        pages: int,
+        size: int,
+        most_pages: int | None,
+        most_bytes: int | None,
+        now: float,
+        run_seconds: int,
+    ) -> tuple[Spent, bool]:
+        """Take pages and bytes out of a run, if they fit, before the answer that uses them is made.
+
+        Looking and taking are one transaction: two processes cannot both take what is left.
+
+        Returns:
+            What was used before, and whether it was taken.
+        """
+        with self._alone() as database:
+            spent = _run_of(database, principal, now=now, run_seconds=run_seconds)
+            fits = (most_pages is None or spent.pages + pages <= most_pages) and (
+                most_bytes is None or spent.bytes + size <= most_bytes
             )
+            if fits:
+                _add(database, principal, begun_at=spent.begun_at, pages=pages, size=size)
+            return spent, fits
+
+    def give_back(self, principal: str, *, begun_at: float, pages: int, size: int) -> None:
+        """Give back what was taken out of a run and not used; nothing where that run is over."""
+        with self._alone() as database:
+            _add(database, principal, begun_at=begun_at, pages=-pages, size=-size)
 
     def refuse(self, principal: str, *, call: str, told: str) -> None:
         """Remember a call that was too large, and what its caller was told to change."""
@@ -267,9 +288,55 @@ class Ledger:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction: calls come from several threads and processes."""
-        with closing(sqlite3.connect(self._path, timeout=30)) as database, database:
+        """Open the file for one transaction: calls come from several threads and processes.
+
+        Raises:
+            LedgerError: it is locked for long, gone, damaged, or the disk is full.
+        """
+        try:
+            # Not created here: an empty ledger in place of a lost one would begin all budgets anew.
+            address = f"{self._path.absolute().as_uri()}?mode=rw"
+            connection = sqlite3.connect(address, timeout=LOCKED_S, uri=True)
+            with closing(connection) as database, database:
+                yield database
+        except (sqlite3.Error, OverflowError) as error:
+            passing = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+            raise LedgerError(f"the readers' ledger: {error}", passing=passing) from error
+
+    @contextmanager
+    def _alone(self) -> Iterator[sqlite3.Connection]:
+        """Open the file for a transaction that reads and then writes what depends on it."""
+        with self._opened() as database:
+            database.execute("begin immediate")
             yield database
+
+
+def _run_of(database: sqlite3.Connection, principal: str, *, now: float, run_seconds: int) -> Spent:
+    """Return what is used of a principal's run, beginning one where the last is over.
+
+    A clock that was set back ends no run, and does not lengthen it either: it begins anew there,
+    with what is used.
+    """
+    found = database.execute(
+        "select begun_at, pages, bytes from runs where principal = ?", (principal,)
+    ).fetchone()
+    if found is not None and now < found[0]:
+        database.execute("update runs set begun_at = ? where principal = ?", (now, principal))
+        return Spent(begun_at=now, pages=found[1], bytes=found[2])
+    if found is not None and now < found[0] + run_seconds:
+        return Spent(begun_at=found[0], pages=found[1], bytes=found[2])
+    database.execute("insert or replace into runs values (?, ?, 0, 0)", (principal, now))
+    database.execute("delete from refused where principal = ?", (principal,))
+    return Spent(begun_at=now, pages=0, bytes=0)
+
+
+def _add(
+    database: sqlite3.Connection, principal: str, *, begun_at: float, pages: int, size: int
+) -> None:
+    database.execute(
+        "update runs set pages = pages + ?, bytes = bytes + ? where principal = ? and begun_at = ?",
+        (pages, size, principal, begun_at),
+    )
 
 
 def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:

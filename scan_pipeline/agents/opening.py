@@ -1,21 +1,17 @@
 """The generation behind a question: opened by its receipt, each time anew."""
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import TypeVar
 
 import polars as pl
 
+from scan_pipeline.agents.access import Access
 from scan_pipeline.agents.answers import Ground
-from scan_pipeline.agents.failures import ReaderError
+from scan_pipeline.agents.failures import ReaderError, Remedy
 from scan_pipeline.agents.queries import Query
-from scan_pipeline.core.errors import ContractError, EvidenceError, GateClosedError
+from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.core.value import record
-from scan_pipeline.core.vocabulary import ConclusionScope
 from scan_pipeline.stages.reading import Collection, observed_at
-from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection
-
-T = TypeVar("T")
+from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection, why_closed
 
 
 @record
@@ -31,23 +27,21 @@ class Grounded:
     ground: Ground
 
 
-def open_newest(collection: Collection, query: Query, *, view: str, now: datetime) -> Grounded:
+def open_newest(collection: Collection, query: Query, *, access: Access, now: datetime) -> Grounded:
     """Open the newest generation that a question may be asked of.
 
     Raises:
-        ReaderError: none is proven as far as the question wants; says why.
+        ReaderError: none is proven as far as the question wants; says why to who sees everything.
     """
-
-    def whole() -> Grounded:
-        opened = collection.latest(at_least=query.at_least)
-        standing = collection.standing(at_least=query.at_least)
-        newer = standing.newer[-1] if standing.newer else None
-        return _grounded(opened, view=view, newer=newer, now=now)
-
-    if query.accept is None:
-        return _or_failure(whole)
-    accept = query.accept
-    return _or_failure(lambda: _newest_part(collection, accept, view=view, now=now))
+    try:
+        if query.accept is None:
+            opened = collection.latest(at_least=query.at_least)
+        else:
+            opened = collection.newest_part(accept=query.accept)
+    except GateClosedError as error:
+        told = "no generation is proven as far as this question wants; accept may name less"
+        raise _told("stop", "not_proven", told, error, access=access) from error
+    return _grounded(opened, access=access, newer=_newer(collection, opened, access), now=now)
 
 
 def open_again(
@@ -56,7 +50,7 @@ def open_again(
     *,
     generation: str,
     receipt_id: str,
-    view: str,
+    access: Access,
     now: datetime,
 ) -> Grounded:
     """Open the generation of a handle again.
@@ -64,23 +58,21 @@ def open_again(
     Raises:
         ReaderError: its receipt fell, was superseded, or does not open it any more.
     """
-
-    def same() -> Grounded:
+    try:
         if query.accept is None:
             opened = collection.generation(generation, at_least=query.at_least)
         else:
             opened = collection.partial(generation, accept=query.accept)
-        if opened.receipt_id != receipt_id:
-            raise ReaderError(
-                "restart",
-                "receipt_changed",
-                f"{generation} has another receipt than when the query was opened; open it again",
-            )
-        newer = newer_than(collection, generation, query)
-        told = None if newer is None else (newer, "a newer generation was accepted")
-        return _grounded(opened, view=view, newer=told, now=now)
-
-    return _or_failure(same)
+    except GateClosedError as error:
+        told = f"the receipt of {generation} does not open it any more; open the query again"
+        raise _told("restart", "receipt_fell", told, error, access=access) from error
+    if opened.receipt_id != receipt_id:
+        raise ReaderError(
+            "restart",
+            "receipt_changed",
+            f"{generation} has another receipt than when the query was opened; open it again",
+        )
+    return _grounded(opened, access=access, newer=_newer(collection, opened, access), now=now)
 
 
 def newer_than(collection: Collection, generation: str, query: Query) -> str | None:
@@ -95,16 +87,26 @@ def newer_than(collection: Collection, generation: str, query: Query) -> str | N
     return None if newest == generation else newest
 
 
-def _newest_part(
-    collection: Collection, accept: ConclusionScope, *, view: str, now: datetime
-) -> Grounded:
-    return _grounded(collection.newest_part(accept=accept), view=view, newer=None, now=now)
+def _newer(
+    collection: Collection, opened: VerifiedCollection | PartialCollection, access: Access
+) -> tuple[str, str] | None:
+    """Return the newest generation after an opened one, and what became of it.
+
+    Why a generation was not accepted may name keys and counts of rows that a view keeps back.
+    """
+    newest = collection.newest().receipt
+    if newest.scan_generation == opened.receipt.scan_generation:
+        return None
+    if newest.accepted:
+        return newest.scan_generation, "was accepted"
+    why = f": {why_closed(newest)}" if access.sees_everything else ""
+    return newest.scan_generation, f"was not accepted{why}"
 
 
 def _grounded(
     opened: VerifiedCollection | PartialCollection,
     *,
-    view: str,
+    access: Access,
     newer: tuple[str, str] | None,
     now: datetime,
 ) -> Grounded:
@@ -121,20 +123,16 @@ def _grounded(
             conclusion_scope=receipt.conclusion_scope,
             snapshot_at=read_at.isoformat(),
             age_seconds=max(0, round((now - read_at).total_seconds())),
-            newer=None if newer is None else f"newer generation {newer[0]}: {newer[1]}",
+            newer=None if newer is None else f"the newer generation {newer[0]} {newer[1]}",
             as_visible_to=receipt.authorized_scope,
-            view=view,
+            view=access.view,
         ),
     )
 
 
-def _or_failure(opening: Callable[[], T]) -> T:
-    """Turn the errors of opening into what a reader can do about them."""
-    try:
-        return opening()
-    except GateClosedError as error:
-        raise ReaderError("stop", "not_proven", str(error)) from error
-    except EvidenceError as error:
-        raise ReaderError("stop", "evidence_disagrees", str(error)) from error
-    except ContractError as error:
-        raise ReaderError("stop", "cannot_open", str(error)) from error
+def _told(
+    remedy: Remedy, code: str, plainly: str, error: GateClosedError, *, access: Access
+) -> ReaderError:
+    """Return a failure whose reason is given to who sees everything alone."""
+    said = str(error) if access.sees_everything else plainly
+    return ReaderError(remedy, code, said)

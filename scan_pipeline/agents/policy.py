@@ -30,10 +30,12 @@ from typing import Annotated, Final, Literal
 import yaml
 from pydantic import Field, ValidationError
 
+from scan_pipeline.agents.failures import PolicyError
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.contract import NaturalInt, PositiveInt
 from scan_pipeline.core.errors import ConfigurationError
 from scan_pipeline.core.value import adapter, record
+from scan_pipeline.sources.yaml_facts import FactsReader
 from scan_pipeline.stages.conditions import Condition
 
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]*$")]
@@ -48,19 +50,22 @@ class View:
     """A named view of one scan.
 
     Attributes:
-        columns: the columns it shows; all where it is silent.
+        columns: the columns it shows; all where it is silent. Members of an object are no columns:
+            an object is shown whole or not at all.
         hide: columns it leaves out; they can be neither shown, asked about nor ordered by.
         rows: what a row must meet to be in it.
         needs_one_of: fields of which a query must bound at least one (`eq`, `in`, `starts_with`, or
             a range); a query that does not is refused.
     """
 
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
     hide: tuple[str, ...] = ()
     rows: tuple[Condition, ...] = ()
     needs_one_of: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.columns == ():
+            raise ConfigurationError("a view shows no columns; expected some, or silence for all")
         if self.columns and self.hide:
             raise ConfigurationError("a view names columns or hide, not both")
 
@@ -104,7 +109,7 @@ class Principal:
     tenant: str | None = None
     local_users: tuple[str, ...] = ()
     token_sha256: tuple[_Digest, ...] = ()
-    subject: str | None = None
+    subject: Annotated[str, Field(min_length=1)] | None = None
     revoked: bool = False
 
 
@@ -186,20 +191,35 @@ class Policy:
 def load_policy(path: Path) -> Policy:
     """Read a policy file.
 
+    A policy that lost its end could grant more than it was written to: the list of what is hidden
+    may be what was cut. So the text must end as its writer ended it, with a line break, and nothing
+    in it may stand twice.
+
     Raises:
-        ConfigurationError: it is not there, or not a policy; says where and what was expected.
+        PolicyError: it is not there, or not a policy; says where and what was expected.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read the policy {path}: {error}") from error
+        raise PolicyError(f"cannot read the policy {path}: {error}") from error
+    if not text.endswith("\n"):
+        raise PolicyError(f"the policy {path} does not end with a line break: is it half-written?")
+    facts = FactsReader()
     try:
-        return adapter(Policy).validate_json(json.dumps(yaml.safe_load(text)))
-    except (yaml.YAMLError, TypeError) as error:
-        raise ConfigurationError(f"the policy {path} is no plain YAML: {error}") from error
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        plain = None if node is None else facts.value(node, ())
+    except (yaml.YAMLError, RecursionError) as error:
+        raise PolicyError(f"the policy {path} is no plain YAML: {error}") from error
+    if facts.problems:
+        told = "; ".join(f"line {each.line}: {each.message}" for each in facts.problems)
+        raise PolicyError(f"the policy {path}: {told}")
+    try:
+        return adapter(Policy).validate_json(json.dumps(plain))
+    except ConfigurationError as error:
+        raise PolicyError(f"the policy {path}: {error}") from error
     except ValidationError as error:
         told = "; ".join(
             f"{'.'.join(map(str, each['loc'])) or 'file'}: {each['msg'].lower()}"
             for each in error.errors()
         )
-        raise ConfigurationError(f"the policy {path}: {told}") from error
+        raise PolicyError(f"the policy {path}: {told}") from error

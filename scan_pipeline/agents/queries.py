@@ -151,6 +151,9 @@ def normal(query: Query, access: Access, schema: pl.Schema) -> Query:
             "field_unknown",
             f"found {', '.join(unknown)}; expected fields of {', '.join(shown)}",
         )
+    for name in grouping.by if grouping else ():
+        if schema[name].is_nested():
+            raise ReaderError("narrow", "grouping_unfit", f"{name} is a list or an object")
     for each in query.order:
         if schema[each.field].is_nested():
             raise ReaderError("narrow", "order_unfit", f"{each.field} is a list or an object")
@@ -164,12 +167,23 @@ def normal(query: Query, access: Access, schema: pl.Schema) -> Query:
     return Query(
         where=where,
         columns=tuple(name for name in shown if name in query.columns),
-        order=query.order,
+        order=_once(query.order),
         stopping=query.stopping,
         at_least=query.at_least,
         accept=query.accept,
-        grouping=grouping,
+        grouping=grouping
+        and Grouping(
+            by=tuple(dict.fromkeys(grouping.by)), measures=tuple(dict.fromkeys(grouping.measures))
+        ),
     )
+
+
+def _once(order: tuple[Order, ...]) -> tuple[Order, ...]:
+    """Return an order without a field's second place in it, which decides nothing."""
+    first = dict[str, Order]()
+    for each in order:
+        first.setdefault(each.field, each)
+    return tuple(first.values())
 
 
 def _check_measures(grouping: Grouping | None, schema: pl.Schema) -> None:

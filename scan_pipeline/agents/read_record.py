@@ -18,36 +18,53 @@ def read_record(desk: Desk, principal: str, *, handle: str, row: int) -> RecordA
         ReaderError: as for a page; or the record alone is larger than one may be.
     """
     policy = desk.policy()
-    standing = desk.standing(policy, principal, handle)
+    may = desk.held(policy, principal, handle)
     limits, budget = policy.limits, desk.budget(policy, principal)
-    call = {"record": row, "handle": handle, "most": limits.record_bytes}
-    budget.refuse_again(call)
-    budget.reserve(size=min(limits.record_bytes, limits.answer_bytes))
-    matching = standing.handle.matching
-    if not 0 < row <= matching:
-        raise ReaderError("narrow", "row_unknown", f"found row {row:,}; expected 1 to {matching:,}")
-    found = standing.viewed.row(standing.query, row)
-    if found is None:
-        raise ReaderError("restart", "row_gone", f"row {row:,} is not there; open the query again")
-    size = len(encoded(found.values))
-    if size > limits.record_bytes:
-        raise budget.too_large(
-            call,
-            f"record {row:,} has {size:,} bytes and one may have {limits.record_bytes:,}; ask "
-            "whoever keeps the policy for more record_bytes, or for a view of fewer columns",
+    held, query = may.handle, may.query
+    matching = held.matching
+    # A reader who said that it stops after n rows, or wants figures, is given no others here.
+    most = min(matching, matching if query.stopping.rows is None else query.stopping.rows)
+    if not 0 < row <= most:
+        raise ReaderError(
+            "narrow",
+            "row_unknown",
+            f"found row {row:,}; the question and its stopping policy give {most:,} of the "
+            f"{matching:,} that match, numbered from 1",
         )
-    budget.reserve(size=size)
-    answer = RecordAnswer(
-        represents="record",
-        statement=f"Record {row:,} of the {matching:,} that match, whole as view "
-        f"{standing.access.view} shows it.",
-        result_handle=handle,
-        ground=standing.grounded.ground,
-        row=row,
-        record_version=found.version,
-        values=dict(found.values),
-        limits=bounds(policy, budget, size=size),
-    )
-    desk.ledger.note_full_read(handle, row=row, version=found.version)
-    budget.spend(size=size_of(answer))
+    call = {
+        "record": row,
+        "query": held.query_digest,
+        "view": held.view_digest,
+        "receipt": held.receipt_id,
+        "most": limits.record_bytes,
+    }
+    budget.refuse_again(call)
+    with budget.taking(size=min(limits.record_bytes, limits.answer_bytes)) as taken:
+        standing = desk.opened(may)
+        found = standing.viewed.row(query, row)
+        if found is None:
+            raise ReaderError(
+                "restart", "row_gone", f"row {row:,} is not there; open the query again"
+            )
+        answer = RecordAnswer(
+            represents="record",
+            statement=f"Record {row:,} of the {matching:,} that match, whole as view "
+            f"{standing.access.view} shows it.",
+            result_handle=handle,
+            ground=standing.grounded.ground,
+            row=row,
+            record_version=desk.keyed(held.scan, found.version),
+            values=dict(found.values),
+            limits=bounds(policy, budget, taken=taken, size=len(encoded(found.values))),
+        )
+        size = size_of(answer)
+        if size > limits.record_bytes:
+            raise budget.too_large(
+                call,
+                f"record {row:,} has {size:,} bytes and one may have {limits.record_bytes:,}; ask "
+                "whoever keeps the policy for more record_bytes, or for a view of fewer columns",
+            )
+        budget.widen(taken, size)
+        taken.used = size
+        desk.ledger.note_full_read(handle, row=row, version=found.version)
     return answer

@@ -2,14 +2,15 @@
 
 from typing import Any, Literal
 
-from scan_pipeline.agents.access import access_to
+from scan_pipeline.agents.access import Access, access_to
 from scan_pipeline.agents.answers import answer
-from scan_pipeline.agents.desk import Desk
+from scan_pipeline.agents.desk import Desk, size_of
 from scan_pipeline.agents.failures import ReaderError
-from scan_pipeline.agents.opening import open_newest
+from scan_pipeline.agents.opening import Grounded, open_newest
+from scan_pipeline.agents.policy import Policy
 from scan_pipeline.agents.queries import Query
 from scan_pipeline.agents.viewing import Viewed
-from scan_pipeline.core.errors import EvidenceError, GateClosedError, ScanPipelineError
+from scan_pipeline.core.errors import ContractError, GateClosedError, ScanPipelineError
 from scan_pipeline.core.receipt import receipt_json
 
 
@@ -80,8 +81,31 @@ STOPPING_RULES = (
     "verified whole, or a verdict on every row that matches."
 )
 
-_KEYS = ("missing_id_ranges", "findings", "expectations", "evidence", "query")
-"""Members of a receipt that name records, values or files."""
+_OF_ANY_VIEW = frozenset(
+    {
+        "receipt_version",
+        "scan",
+        "scan_generation",
+        "restart_of",
+        "supersedes",
+        "mode",
+        "coverage_status",
+        "conclusion_scope",
+        "consistency",
+        "consistency_basis",
+        "traversal",
+        "stop_reason",
+        "observation_started_at",
+        "last_page_at",
+        "completed_at",
+        "accepted",
+        "authorized_scope",
+    }
+)
+"""Members of a receipt that name and count no records: what others have is no reader's business.
+
+What is not listed is kept back: a member that comes later has to be thought about first.
+"""
 
 
 def list_scans(desk: Desk, principal: str) -> ScanList:
@@ -94,12 +118,16 @@ def list_scans(desk: Desk, principal: str) -> ScanList:
     one = policy.principals.get(principal)
     if one is None or one.revoked:
         raise ReaderError("ask_for_access", "revoked", f"{principal} has no access any more")
-    listed = [_listed(desk, scan, views) for scan, views in sorted(one.views.items()) if views]
-    return ScanList(
+    listed = [
+        _listed(desk, policy, principal, scan) for scan, views in sorted(one.views.items()) if views
+    ]
+    answer = ScanList(
         represents="list",
         statement=f"All {len(listed)} scans that {principal} may read.",
         scans=listed,
     )
+    desk.budget(policy, principal).spend(size=size_of(answer))
+    return answer
 
 
 def describe_scan(desk: Desk, principal: str, *, scan: str, view: str | None) -> Described:
@@ -111,10 +139,27 @@ def describe_scan(desk: Desk, principal: str, *, scan: str, view: str | None) ->
     policy = desk.policy()
     access = access_to(policy, principal, scan=scan, view=view)
     collection, query = desk.collection(scan), Query()
-    now = desk.workspace.clock()
-    grounded = open_newest(collection, query, view=access.view, now=now)
-    viewed = Viewed(grounded.frame, access)
-    _, population = viewed.counts(query)
+    budget = desk.budget(policy, principal)
+    with budget.taking(size=policy.limits.answer_bytes) as taken:
+        now = desk.workspace.clock()
+        grounded = open_newest(collection, query, access=access, now=now)
+        viewed = Viewed(grounded.frame, access)
+        _, population = viewed.counts(query)
+        described = _described(desk, policy, access, grounded, viewed, population=population)
+        taken.used = size_of(described)
+    return described
+
+
+def _described(
+    desk: Desk,
+    policy: Policy,
+    access: Access,
+    grounded: Grounded,
+    viewed: Viewed,
+    *,
+    population: int,
+) -> Described:
+    collection, scan = desk.collection(access.scan), access.scan
     shown = {name: str(dtype) for name, dtype in viewed.schema.items()}
     return Described(
         represents="description",
@@ -143,28 +188,54 @@ def read_receipt(desk: Desk, principal: str, *, scan: str, generation: str | Non
     views = [access_to(policy, principal, scan=scan, view=view) for view in granted]
     if not views:
         access_to(policy, principal, scan=scan, view=None)
-    collection = desk.collection(scan)
-    try:
-        stored = collection.receipt(generation or collection.standing().opened)
-    except (GateClosedError, EvidenceError) as error:
-        raise ReaderError("narrow", "no_receipt", str(error)) from error
-    told = receipt_json(stored.receipt)
-    if not any(access.sees_all_rows and not access.hide for access in views):
-        told = {name: value for name, value in told.items() if name not in _KEYS}
-    return ReceiptAnswer(
-        represents="receipt",
-        statement=stored.receipt.statement,
-        receipt_id=stored.receipt_id,
-        receipt=told,
-    )
+    collection, budget = desk.collection(scan), desk.budget(policy, principal)
+    with budget.taking(size=policy.limits.answer_bytes) as taken:
+        try:
+            stored = collection.receipt(generation or collection.standing().opened)
+        except (GateClosedError, ContractError) as error:
+            raise ReaderError(
+                "narrow", "no_receipt", f"{scan} has no such receipt; expected a generation's name"
+            ) from error
+        everything = any(access.sees_everything for access in views)
+        receipt = stored.receipt
+        told = receipt_json(receipt)
+        if not everything:
+            told = {name: value for name, value in told.items() if name in _OF_ANY_VIEW}
+        answer = ReceiptAnswer(
+            represents="receipt",
+            statement=receipt.statement
+            if everything
+            else f"{scan} {receipt.scan_generation}: {receipt.coverage_status}, "
+            f"{receipt.conclusion_scope}; its counts are not told through a view of a part.",
+            receipt_id=stored.receipt_id,
+            receipt=told,
+        )
+        size = size_of(answer)
+        if size > policy.limits.answer_bytes:
+            raise ReaderError(
+                "ask_for_access",
+                "too_large",
+                f"the receipt has {size:,} bytes and an answer may have "
+                f"{policy.limits.answer_bytes:,}; `scan-pipeline receipt` shows it",
+            )
+        taken.used = size
+    return answer
 
 
-def _listed(desk: Desk, scan: str, views: tuple[str, ...]) -> ListedScan:
+def _listed(desk: Desk, policy: Policy, principal: str, scan: str) -> ListedScan:
+    views = policy.principals[principal].views[scan]
+    generation: str | None = None
+    # Why not may name records that this reader must not know of; read_receipt says what it may.
+    statement = "no generation is proven whole; ask for a part by its scope"
     try:
-        collection = desk.collection(scan)
-        generation: str | None = collection.standing().opened
-        statement = collection.standing().word()
+        seen = [access_to(policy, principal, scan=scan, view=view) for view in views]
+        standing = desk.collection(scan).standing()
+        generation, days = standing.opened, standing.age.total_seconds() / 86_400
+        statement = f"data of generation {generation}, {days:.1f} days old"
+        if any(access.sees_everything for access in seen):
+            statement = standing.word()
+        elif standing.newer:
+            statement += f"; the newer generation {standing.newer[-1][0]} was not accepted"
     except ScanPipelineError:
-        # Why not may name records that this reader must not know of; read_receipt says what it may.
-        generation, statement = None, "no generation is proven whole; ask for a part by its scope"
+        pass
     return ListedScan(scan=scan, views=views, generation=generation, statement=statement)

@@ -5,16 +5,14 @@ a page, read one full record; beside them list, describe, aggregate, judge, conc
 Every failure is typed: what the caller may do, and why.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal
 
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
-from mcp.server.mcpserver import MCPServer
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, ToolAnnotations
 
 from scan_pipeline.agents.aggregate import aggregate
+from scan_pipeline.agents.answering import Answering, Caller
 from scan_pipeline.agents.answers import (
     AggregateAnswer,
     Conclusion,
@@ -23,10 +21,9 @@ from scan_pipeline.agents.answers import (
     PageAnswer,
     RecordAnswer,
 )
-from scan_pipeline.agents.audit_log import AuditLog, Entry
+from scan_pipeline.agents.audit_log import AuditLog
 from scan_pipeline.agents.conclude import conclude
 from scan_pipeline.agents.desk import Desk
-from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.inputs import (
     ConditionInput,
     MeasureInput,
@@ -40,6 +37,7 @@ from scan_pipeline.agents.ledger import Verdict
 from scan_pipeline.agents.open_query import open_query
 from scan_pipeline.agents.read_page import read_page
 from scan_pipeline.agents.read_record import read_record
+from scan_pipeline.agents.readers_server import ReadersServer
 from scan_pipeline.agents.scans import (
     STOPPING_RULES,
     Described,
@@ -49,63 +47,9 @@ from scan_pipeline.agents.scans import (
     list_scans,
     read_receipt,
 )
-from scan_pipeline.core.errors import ScanPipelineError
-from scan_pipeline.core.value import adapter
 from scan_pipeline.core.vocabulary import ConclusionScope
-from scan_pipeline.stages.conditions import ConditionError
-
-T = TypeVar("T")
-
-Caller = Callable[[], str]
-"""Returns the principal of the call that is being answered."""
 
 READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-
-
-class Answering:
-    """Answers one call: who asks, the work, the log, and failures in their shape."""
-
-    def __init__(self, desk: Desk, *, caller: Caller, log: AuditLog) -> None:
-        self._desk, self._caller, self._log = desk, caller, log
-
-    def __call__(
-        self, operation: str, work: Callable[[str], Any], *, scan: str | None = None
-    ) -> CallToolResult:
-        """Do the work of a call and say what came of it; every call leaves a line in the log."""
-        entry = Entry(
-            at=self._desk.workspace.clock(),
-            principal="",
-            tenant=None,
-            operation=operation,
-            scan=scan,
-        )
-        try:
-            principal = self._caller()
-            one = self._desk.policy().principals.get(principal)
-            entry = replace(entry, principal=principal, tenant=one.tenant if one else None)
-            answer = work(principal)
-        except ReaderError as error:
-            return self._failed(entry, error)
-        except ConditionError as error:
-            return self._failed(entry, ReaderError("narrow", error.code, str(error)))
-        except ScanPipelineError as error:
-            return self._failed(entry, ReaderError("stop", type(error).__name__, str(error)))
-        content = adapter(type(answer)).dump_python(answer, mode="json")
-        text = adapter(type(answer)).dump_json(answer).decode()
-        self._log.write(_told(entry, answer, size=len(text)))
-        return CallToolResult(
-            content=[TextContent(type="text", text=text)], structured_content=content
-        )
-
-    def _failed(self, entry: Entry, error: ReaderError) -> CallToolResult:
-        self._log.write(replace(entry, state=error.code))
-        failure = {"remedy": error.remedy, "code": error.code, "message": str(error)}
-        said = f"{error.remedy}: {error} ({error.code})"
-        return CallToolResult(
-            content=[TextContent(type="text", text=said)],
-            structured_content={"failure": failure},
-            is_error=True,
-        )
 
 
 def create_server(
@@ -115,7 +59,7 @@ def create_server(
     log: AuditLog,
     verifier: TokenVerifier | None = None,
     auth: AuthSettings | None = None,
-) -> MCPServer:
+) -> ReadersServer:
     """Return the server.
 
     Args:
@@ -125,7 +69,9 @@ def create_server(
         verifier: verifies bearer tokens, for HTTP.
         auth: where tokens come from, for HTTP.
     """
-    server = MCPServer(
+    answer = Answering(desk, caller=caller, log=log)
+    server = ReadersServer(
+        answer,
         name="scan-pipeline",
         version="1",
         instructions=STOPPING_RULES,
@@ -133,14 +79,13 @@ def create_server(
         auth=auth,
         log_level="CRITICAL",
     )
-    answer = Answering(desk, caller=caller, log=log)
 
-    @server.tool(name="list_scans", annotations=READS)
+    @server.reader(name="list_scans", annotations=READS)
     def _list_scans() -> Annotated[CallToolResult, ScanList]:
         """List all scans you may read, with what the newest whole generation is worth."""
         return answer("list_scans", lambda who: list_scans(desk, who))
 
-    @server.tool(name="describe_scan", annotations=READS)
+    @server.reader(name="describe_scan", annotations=READS)
     def _describe_scan(scan: str, view: str | None = None) -> Annotated[CallToolResult, Described]:
         """Tell the columns, key and bounds of a view before you query it."""
         return answer(
@@ -149,7 +94,7 @@ def create_server(
             scan=scan,
         )
 
-    @server.tool(name="read_receipt", annotations=READS)
+    @server.reader(name="read_receipt", annotations=READS)
     def _read_receipt(
         scan: str, generation: str | None = None
     ) -> Annotated[CallToolResult, ReceiptAnswer]:
@@ -160,7 +105,7 @@ def create_server(
             scan=scan,
         )
 
-    @server.tool(name="open_query", annotations=READS)
+    @server.reader(name="open_query", annotations=READS)
     def _open_query(
         *,
         scan: str,
@@ -191,7 +136,7 @@ def create_server(
             scan=scan,
         )
 
-    @server.tool(name="read_page", annotations=READS)
+    @server.reader(name="read_page", annotations=READS)
     def _read_page(
         cursor: str, page_size: int | None = None
     ) -> Annotated[CallToolResult, PageAnswer]:
@@ -201,15 +146,21 @@ def create_server(
         too_large is read with read_record.
         """
         return answer(
-            "read_page", lambda who: read_page(desk, who, cursor=cursor, page_size=page_size)
+            "read_page",
+            lambda who: read_page(desk, who, cursor=cursor, page_size=page_size),
+            cursor=cursor,
         )
 
-    @server.tool(name="read_record", annotations=READS)
+    @server.reader(name="read_record", annotations=READS)
     def _read_record(handle: str, row: int) -> Annotated[CallToolResult, RecordAnswer]:
         """Read one record in full, by its row number under a handle."""
-        return answer("read_record", lambda who: read_record(desk, who, handle=handle, row=row))
+        return answer(
+            "read_record",
+            lambda who: read_record(desk, who, handle=handle, row=row),
+            handle=handle,
+        )
 
-    @server.tool(name="aggregate", annotations=READS)
+    @server.reader(name="aggregate", annotations=READS)
     def _aggregate(
         *,
         scan: str,
@@ -235,38 +186,24 @@ def create_server(
 
         return answer("aggregate", work, scan=scan)
 
-    @server.tool(name="judge")
+    @server.reader(name="judge")
     def _judge(handle: str, verdicts: dict[int, Verdict]) -> Annotated[CallToolResult, Judged]:
         """Give your verdict on rows you have read, by row number, where no condition can decide.
 
         Only a verdict on every row that matches supports absence; unsure is no verdict.
         """
-        return answer("judge", lambda who: judge(desk, who, handle=handle, verdicts=verdicts))
+        return answer(
+            "judge",
+            lambda who: judge(desk, who, handle=handle, verdicts=verdicts),
+            handle=handle,
+        )
 
-    @server.tool(name="conclude")
+    @server.reader(name="conclude")
     def _conclude(handle: str) -> Annotated[CallToolResult, Conclusion]:
         """Get the sentence you may say of a query or aggregate, with its signed claim id.
 
         Quote cite_as word for word. Nothing else supports a statement about the collection.
         """
-        return answer("conclude", lambda who: conclude(desk, who, handle=handle))
+        return answer("conclude", lambda who: conclude(desk, who, handle=handle), handle=handle)
 
     return server
-
-
-def _told(entry: Entry, answer: Any, *, size: int) -> Entry:
-    """Return a log entry with what an answer tells of itself: counts, never values."""
-    ground = getattr(answer, "ground", None)
-    summary = getattr(answer, "summary", None)
-    page = getattr(answer, "page", None)
-    return replace(
-        entry,
-        scan=ground.scan if ground else entry.scan,
-        generation=ground.scan_generation if ground else None,
-        query=str(getattr(answer, "query", "")) or None,
-        handle=getattr(answer, "result_handle", None),
-        page=page.number if page else None,
-        matching=summary.matching_count if summary else None,
-        returned=summary.returned_count if summary else None,
-        bytes=size,
-    )

@@ -1,6 +1,5 @@
 """Put together what the server needs, out of a project."""
 
-import getpass
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -10,7 +9,12 @@ from mcp.server.mcpserver import MCPServer
 from pydantic import AnyHttpUrl
 
 from scan_pipeline.agents.audit_log import AuditLog
-from scan_pipeline.agents.authentication import PolicyTokens, caller_by_token, caller_by_user
+from scan_pipeline.agents.authentication import (
+    PolicyTokens,
+    caller_by_token,
+    caller_by_user,
+    launching_user,
+)
 from scan_pipeline.agents.desk import Desk
 from scan_pipeline.agents.ledger import Ledger
 from scan_pipeline.agents.policy import Policy, Principal, ScanPolicy, View, load_policy
@@ -62,22 +66,26 @@ def create_desk(
         collection=lambda scan: Collection(find(scan), workspace=workspace),
         policy=policy,
         ledger=Ledger(workspace.project.agents / "ledger.sqlite"),
+        keyed=lambda scan, text: _keyed(workspace, scan, text),
     )
 
 
 def audit_log(workspace: Workspace) -> AuditLog:
     """Return the project's log of readers' calls."""
+    return AuditLog(
+        workspace.project.agents / "audit.jsonl",
+        keyed=lambda scan, text: _keyed(workspace, scan, text),
+    )
 
-    def keyed(scan: str, text: str) -> str:
-        key = data_key(workspace.project, scan=scan, now=workspace.clock(), create="never")
-        return keyed_digest(text, key=key)
 
-    return AuditLog(workspace.project.agents / "audit.jsonl", keyed=keyed)
+def _keyed(workspace: Workspace, scan: str, text: str) -> str:
+    key = data_key(workspace.project, scan=scan, now=workspace.clock(), create="never")
+    return keyed_digest(text, key=key)
 
 
 def stdio_server(desk: Desk, *, user: str | None = None) -> MCPServer:
     """Return the server for the user who launches it."""
-    launched_by = user or getpass.getuser()
+    launched_by = user or launching_user()
     return create_server(
         desk,
         caller=lambda: caller_by_user(desk.policy(), launched_by),

@@ -41,10 +41,12 @@ def judged(
 ) -> str:
     """Say what a reader judged, and of how many."""
     all_of_them = decided == matching
+    # Of a row it read by some columns a reader knows no more than those.
+    by = f" by {', '.join(query.columns)} alone" if query.columns else ""
     far = f"all {matching:,}" if all_of_them else f"{decided:,} of the {matching:,}"
     rest = "" if all_of_them else f"; {matching - decided:,} were not judged, and any may match"
     return (
-        f"A reader judged {far} {noun}{_where(query)} and marked {matched:,} as a match{rest}. "
+        f"A reader judged {far} {noun}{_where(query)}{by} and marked {matched:,} as a match{rest}. "
         f"{_on(ground)}"
     )
 
@@ -54,7 +56,10 @@ def aggregated(
 ) -> str:
     """Say what figures came out, and over what they were computed."""
     told = "; ".join(
-        ", ".join(f"{name} {canonical_json(value).decode()}" for name, value in group.items())
+        ", ".join(
+            f"{name} {canonical_json(value).decode()}"
+            for name, value in (*group["by"].items(), *group["figures"].items())
+        )
         for group in groups[:_TOLD_GROUPS]
     )
     more = len(groups) - _TOLD_GROUPS
@@ -78,6 +83,11 @@ def _on(ground: Ground) -> str:
     """Say what the figures stand on and what they do not speak of."""
     whole = is_whole(ground.coverage_status, ground.conclusion_scope)
     limit = "" if whole else "; this is no proven whole, and records may be missing from it"
+    if ground.conclusion_scope == "records_encountered_in_live_traversal":
+        limit = (
+            "; the source could change while it was read, so this is no proven whole: records may "
+            "be missing from it, and others may have changed or gone"
+        )
     newer = "" if ground.newer is None else f"; {ground.newer}"
     return (
         f"{ground.scan} {ground.scan_generation}, view {ground.view}: {ground.coverage_status}, "

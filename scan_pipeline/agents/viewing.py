@@ -5,16 +5,19 @@ memory than its rows.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
+from math import isfinite
 from typing import Any, Final
 
 import polars as pl
 
 from scan_pipeline.agents.access import Access
+from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.queries import Grouping, Query
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.conditions import all_of
+from scan_pipeline.stages.unlock import LABELS
 
 PLACE: Final = ("_page", "_position")
 """Where the walk found a row: unique, so that any order becomes unique by it."""
@@ -29,10 +32,10 @@ class Row:
     """One row of a view.
 
     Attributes:
-        values: its visible columns as plain JSON values.
+        values: its visible columns as plain JSON values, and the labels of what is no proven whole.
         page: page of the walk on which it came, from 1.
         position: place on that page, from 0.
-        version: its leaf hash, hex: another record has another one.
+        version: its leaf hash, hex; it stays here, for it is a digest of hidden columns too.
     """
 
     values: Mapping[str, Any]
@@ -52,6 +55,7 @@ class Viewed:
     def __init__(self, frame: pl.LazyFrame, access: Access) -> None:
         whole = frame.collect_schema()
         self._shown = access.shown(whole)
+        self._labels = [name for name in LABELS if name in whole]
         self._frame = access.seen(frame, whole)
         self._seen = pl.Schema(
             {name: dtype for name, dtype in whole.items() if name in {*self._shown}}
@@ -81,35 +85,77 @@ class Viewed:
         found = self._matching(query)
         if after is not None:
             found = found.filter(self._beyond(query, after))
-        return _rows(self._ordered(found, query).head(limit), self._columns(query))
+        return self._read(self._ordered(found, query).head(limit), query.columns or self._shown)
 
     def row(self, query: Query, number: int) -> Row | None:
         """Return the row of a number (from 1) in the query's order, whole; None where none is."""
         found = self._ordered(self._matching(query), query).slice(number - 1, 1)
-        return next(iter(_rows(found, self._shown)), None)
+        return next(iter(self._read(found, self._shown)), None)
+
+    def _read(self, places: pl.LazyFrame, columns: Sequence[str]) -> list[Row]:
+        """Return the rows at places, in their order.
+
+        Only what orders them is sorted; their columns are read afterwards, of these rows alone.
+        """
+        at = places.collect(engine="streaming")
+        if not at.height:
+            return []
+        pages = at[PLACE[0]]
+        # The bounds let the reader pass over the files' other row groups.
+        near = self._frame.filter(pl.col(PLACE[0]).is_between(pages.min(), pages.max()))
+        named = [*columns, *self._labels]
+        here = near.join(at.lazy().select(PLACE), on=PLACE, how="semi")
+        read = here.select([*named, *PLACE, _LEAF]).collect(engine="streaming")
+        found = {(row["_page"], row["_position"]): row for row in read.iter_rows(named=True)}
+        return [
+            Row(
+                values={name: plain(found[place][name]) for name in named},
+                page=place[0],
+                position=place[1],
+                version=found[place][_LEAF].hex(),
+            )
+            for place in at.select(PLACE).iter_rows()
+        ]
 
     def aggregate(self, query: Query, grouping: Grouping, *, most: int) -> Sequence[dict[str, Any]]:
-        """Return the groups and their figures, in order; where there are more, one over `most`."""
-        figures = [_figure(each.measure, each.field, self._seen) for each in grouping.measures]
-        names = [each.words() for each in grouping.measures]
-        named = [figure.alias(name) for figure, name in zip(figures, names, strict=True)]
+        """Return the groups and their figures, in order; where there are more, one over `most`.
+
+        Each is `{"by": {...}, "figures": {...}}`: a column may be called as a figure is.
+
+        Raises:
+            ReaderError: a sum has more digits than the engine keeps.
+        """
+        by = [pl.col(name).alias(f"by{n}") for n, name in enumerate(grouping.by)]
+        figures = [
+            _figure(each.measure, each.field, self._seen).alias(f"figure{n}")
+            for n, each in enumerate(grouping.measures)
+        ]
         found = self._matching(query)
-        grouped = found.group_by(*grouping.by).agg(named) if grouping.by else found.select(named)
-        groups = grouped.head(most + 1).collect(engine="streaming")
-        if grouping.by:
-            groups = groups.sort(*grouping.by, nulls_last=True)
-        return [{name: plain(value) for name, value in row.items()} for row in groups.to_dicts()]
+        grouped = found.group_by(by).agg(figures) if by else found.select(figures)
+        try:
+            groups = grouped.head(most + 1).collect(engine="streaming")
+        except pl.exceptions.ComputeError as error:
+            raise ReaderError(
+                "narrow", "figure_too_large", "a figure overflows what the engine can hold exactly"
+            ) from error
+        if by:
+            groups = groups.sort([each.meta.output_name() for each in by], nulls_last=True)
+        names = [each.words() for each in grouping.measures]
+        return [
+            {
+                "by": dict(zip(grouping.by, map(plain, row[: len(by)]), strict=True)),
+                "figures": dict(zip(names, map(plain, row[len(by) :]), strict=True)),
+            }
+            for row in groups.iter_rows()
+        ]
 
     def _matching(self, query: Query) -> pl.LazyFrame:
         return self._frame.filter(all_of(query.where, self._seen))
 
-    def _columns(self, query: Query) -> Sequence[str]:
-        return query.columns or self._shown
-
     def _ordered(self, found: pl.LazyFrame, query: Query) -> pl.LazyFrame:
         by = [each.field for each in query.order]
         down = [each.descending for each in query.order]
-        return found.sort(
+        return found.select([*by, *PLACE]).sort(
             *by, *PLACE, descending=[*down, False, False], nulls_last=True, maintain_order=False
         )
 
@@ -129,7 +175,7 @@ class Viewed:
             if value is None:
                 beyond = column.is_null() & beyond
                 continue
-            literal = pl.lit(value, dtype=self._seen[each.field])
+            literal = pl.lit(last[each.field]).first()  # as the column holds it, not as Python does
             past = column < literal if each.descending else column > literal
             beyond = (
                 column.is_null()
@@ -142,7 +188,8 @@ class Viewed:
 def plain(value: Any) -> Any:
     """Return a value as JSON holds it without loss.
 
-    Decimals and moments are text; so are integers that a reader of JSON may round.
+    Decimals and moments are text; so are integers that a reader of JSON may round, and NaN and the
+    infinities, which JSON does not have.
     """
     match value:
         case None | bool() | str():
@@ -150,8 +197,10 @@ def plain(value: Any) -> Any:
         case int():
             return value if abs(value) <= _SAFE_INTEGER else str(value)
         case Decimal():
-            return str(value)
-        case datetime() | date():
+            return f"{value:f}"
+        case float():
+            return value if isfinite(value) else str(value)
+        case datetime() | date() | time():
             return value.isoformat()
         case bytes():
             return value.hex()
@@ -160,20 +209,7 @@ def plain(value: Any) -> Any:
         case list():
             return [plain(each) for each in value]
         case _:
-            return value
-
-
-def _rows(found: pl.LazyFrame, shown: Sequence[str]) -> list[Row]:
-    read = found.select([*shown, *PLACE, _LEAF]).collect(engine="streaming")
-    return [
-        Row(
-            values={name: plain(row[name]) for name in shown},
-            page=row["_page"],
-            position=row["_position"],
-            version=row[_LEAF].hex(),
-        )
-        for row in read.iter_rows(named=True)
-    ]
+            return str(value)
 
 
 def _figure(measure: str, field: str | None, schema: pl.Schema) -> pl.Expr:

@@ -1,6 +1,5 @@
 """`serve`: the MCP server for agents, over stdio or streamable HTTP."""
 
-import getpass
 from pathlib import Path
 
 import click
@@ -33,6 +32,7 @@ def serve(
     stands for in the policy.
     """
     try:
+        from scan_pipeline.agents.authentication import launching_user
         from scan_pipeline.agents.serving import (
             create_desk,
             http_server,
@@ -48,7 +48,7 @@ def serve(
 
     if http and policy is None:
         raise click.UsageError("--http needs --policy: over a network nobody is the launching user")
-    user = getpass.getuser()
+    user = launching_user()
     reader = policy_reader(policy, scans=lambda: scan_names(settings.folder), user=user)
     reader()  # a policy that does not parse is told now, not at the first call
     desk = create_desk(settings.workspace(), find=settings.scan, policy=reader)

@@ -1,5 +1,6 @@
 """A value as a column's type holds it, exactly."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation
@@ -9,6 +10,10 @@ import polars as pl
 
 Scalar: TypeAlias = str | int | bool
 """Numbers with a fraction and moments are written as text, so that nothing rounds them."""
+
+_WHOLE: Final = re.compile(r"-?(0|[1-9][0-9]{0,38})")
+_FINER: Final = re.compile(r"[.,][0-9]{6}0*[1-9]")
+"""A fraction of a second beyond the microseconds that a column keeps."""
 
 _MOST_DIGITS: Final = 38
 _EXACT: Final = Context(prec=2 * _MOST_DIGITS, traps=[Inexact, InvalidOperation])
@@ -22,7 +27,7 @@ def fitted(value: Scalar, kind: Any) -> Any:
     if dtype == pl.String:
         return value if isinstance(value, str) else None
     if dtype.is_integer():
-        return value if isinstance(value, int) and _holds(dtype, value) else None
+        return _integer(value, dtype)
     if isinstance(dtype, pl.Decimal):
         return _decimal(value, dtype)
     if dtype.is_float():
@@ -51,9 +56,16 @@ _EXPECTED: Final[Mapping[Any, str]] = {
     pl.Date: 'a day as text, e.g. "2026-11-30"',
     **dict.fromkeys(
         (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
-        "a whole number within the column's range",
+        "a whole number, or its digits as text, within the column's range",
     ),
 }
+
+
+def _integer(value: Scalar, dtype: pl.DataType) -> int | None:
+    """Return a whole number, which may be text: a reader of JSON may round one beyond 2^53."""
+    if isinstance(value, str):
+        value = int(value) if _WHOLE.fullmatch(value) else value
+    return value if isinstance(value, int) and _holds(dtype, value) else None
 
 
 def _holds(dtype: pl.DataType, value: int) -> bool:
@@ -78,18 +90,20 @@ def _decimal(value: Scalar, dtype: pl.Decimal) -> Decimal | None:
 def _float(value: Scalar) -> float | None:
     try:
         return float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
 def _moment(value: str, *, zoned: bool) -> datetime | None:
+    if _FINER.search(value):
+        return None  # it would be cut, and be another moment
     try:
         moment = datetime.fromisoformat(value)
-    except ValueError:
+        if (moment.tzinfo is not None) != zoned:
+            return None
+        return moment.astimezone(UTC) if zoned else moment
+    except (ValueError, OverflowError):
         return None
-    if (moment.tzinfo is not None) != zoned:
-        return None
-    return moment.astimezone(UTC) if zoned else moment
 
 
 def _day(value: str) -> date | None:

@@ -1,14 +1,21 @@
 """The official client over streamable HTTP: two tenants, and what crosses no line."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
-from scan_pipeline_tests.agents.conftest import TOKENS
+from scan_pipeline_tests.agents.conftest import TOKENS, failure
 
 
-def failure(answer):
-    return answer["failure"]["remedy"], answer["failure"]["code"]
+def spoil(readers):
+    """Overwrite every file of the records with as many bytes; return what puts them back."""
+    folder = Path(readers.walked.workspace.project.lake) / "staging"
+    files = {file: file.read_bytes() for file in folder.rglob("*.parquet")}
+    assert files
+    for file, content in files.items():
+        file.write_bytes(bytes(len(content)))
+    return lambda: [file.write_bytes(content) for file, content in files.items()]
 
 
 def test_each_tenant_sees_its_own_rows_and_the_two_are_the_whole(readers):
@@ -16,13 +23,13 @@ def test_each_tenant_sees_its_own_rows_and_the_two_are_the_whole(readers):
         opened = await ask("open_query", scan="customers", view="screening")
         return opened["summary"]["population"], opened["summary"]["matching_count"]
 
-    acme, globex = readers.over_http(counts), readers.over_http(counts, who="bob")
+    acme, globex = readers.ask(counts), readers.ask(counts, who="bob")
 
     async def whole(ask):
         return (await ask("open_query", scan="customers"))["summary"]["population"]
 
     assert acme[0] == acme[1]
-    assert acme[0] + globex[0] == readers.over_http(whole, who="eve") == 1_000
+    assert acme[0] + globex[0] == readers.ask(whole, who="eve") == 1_000
     assert acme[0] > 0 < globex[0]
 
 
@@ -45,7 +52,7 @@ def test_pages_of_a_query_are_its_rows_each_once_in_order(readers):
             assert page["summary"]["has_more"] == (cursor is not None)
         return opened, rows
 
-    opened, rows = readers.over_http(asking)
+    opened, rows = readers.ask(asking)
     regions = [row["values"]["region"] for row in rows]
 
     assert len(rows) == opened["summary"]["matching_count"] == len({r["row"] for r in rows})
@@ -85,7 +92,7 @@ def test_revocation_between_two_pages_acts_at_the_second(readers):
         readers.change(lambda policy: policy["principals"]["ana"].update(views={}))
         return await ask("read_page", cursor=first["page"]["next_cursor"])
 
-    assert failure(readers.over_http(asking)) == ("ask_for_access", "not_granted")
+    assert failure(readers.ask(asking)) == ("ask_for_access", "not_granted")
 
 
 def test_token_that_is_revoked_gets_no_answer_at_all(readers):
@@ -110,7 +117,7 @@ def test_hidden_column_is_neither_shown_asked_about_nor_ordered_by(readers):
             await ask("aggregate", scan="customers", view="screening", by=["email"]),
         )
 
-    columns, *told = readers.over_http(asking)
+    columns, *told = readers.ask(asking)
 
     assert "email" not in columns
     assert [failure(each) for each in told] == [("narrow", "field_unknown")] * 4
@@ -126,18 +133,20 @@ def test_unbounded_query_is_refused_where_the_policy_wants_a_bound(readers):
         bound = await ask("open_query", scan="customers", view="bounded", where=eu)
         return failure(free), failure(loose), bound["summary"]["matching_count"]
 
-    free, loose, count = readers.over_http(asking, who="bob")
+    free, loose, count = readers.ask(asking, who="bob")
 
     assert free == loose == ("narrow", "query_unbounded")
     assert count > 0
 
 
-def test_row_that_may_be_reclassified_is_not_read_from_the_older_generation(readers):
+def test_row_that_may_be_reclassified_is_not_read_from_the_older_generation(own_readers):
+    readers = own_readers
+
     async def opening(ask):
         opened = await ask("open_query", scan="customers", view="active")
         return opened["result_handle"], opened["first_cursor"]
 
-    handle, cursor = readers.over_http(opening)
+    handle, cursor = readers.ask(opening)
     assert readers.walked.again().receipt.accepted
 
     async def reading(ask):
@@ -146,7 +155,7 @@ def test_row_that_may_be_reclassified_is_not_read_from_the_older_generation(read
             await ask("read_page", cursor=cursor),
         )
 
-    told = readers.over_http(reading)
+    told = readers.ask(reading)
 
     assert [failure(each) for each in told] == [("restart", "rows_may_be_reclassified")] * 2
 
@@ -170,7 +179,7 @@ def test_conclusion_is_partial_until_every_row_was_judged(readers):
         await ask("judge", handle=handle, verdicts={str(last): "match"})
         return claims, await ask("conclude", handle=handle)
 
-    claims, contradicted = readers.over_http(asking)
+    claims, contradicted = readers.ask(asking)
 
     assert len(claims) > 2
     assert {each["claim"] for each in claims[:-1]} == {"partial_no_match"}
@@ -184,34 +193,37 @@ def test_verdict_on_a_row_that_was_never_given_is_refused(readers):
         opened = await ask("open_query", scan="customers", view="screening")
         return await ask("judge", handle=opened["result_handle"], verdicts={"1": "no_match"})
 
-    assert failure(readers.over_http(asking)) == ("narrow", "row_not_read")
+    assert failure(readers.ask(asking)) == ("narrow", "row_not_read")
 
 
-def test_five_answers_that_fit_and_a_sixth_that_does_not(readers):
+def test_five_answers_that_fit_and_a_sixth_that_does_not(own_readers):
+    """The records are spoilt before the sixth: an engine that was asked would say so."""
+    readers = own_readers
     readers.change(
         lambda policy: policy.update(
-            limits={"response_bytes": 4_000, "run_bytes": 28_000, "page_size": 50}
+            limits={"response_bytes": 4_000, "run_bytes": 23_000, "page_size": 50}
         )
     )
 
     async def asking(ask):
         opened = await ask("open_query", scan="customers", view="screening")
         cursor, given = opened["first_cursor"], []
-        for _ in range(20):
-            page = await ask("read_page", cursor=cursor)
-            given.append(page)
-            if "failure" in page:
-                break
-            cursor = page["page"]["next_cursor"]
+        for _ in range(5):
+            given.append(await ask("read_page", cursor=cursor))
+            cursor = given[-1]["page"]["next_cursor"]
+        put_back = spoil(readers)
+        given.append(await ask("read_page", cursor=cursor))
+        put_back()
         return given, await ask("conclude", handle=opened["result_handle"])
 
-    given, concluded = readers.over_http(asking)
+    given, concluded = readers.ask(asking)
     *pages, refused = given
 
     assert len(pages) == 5
     assert all(page["limits"]["response_bytes"] <= 4_000 for page in pages)
     assert not any(page["limits"]["truncated"] for page in pages)
     assert failure(refused) == ("narrow", "run_budget_exhausted")
+    assert [line["state"] for line in readers.log].count("run_budget_exhausted") == 1
     assert concluded["claim"] == "verified_match"
 
 
@@ -220,7 +232,7 @@ def test_every_tool_says_that_a_page_is_not_the_collection(readers):
         tools = (await ask.client.list_tools()).tools
         return {tool.name: tool for tool in tools}
 
-    tools = readers.over_http(asking)
+    tools = readers.ask(asking)
 
     assert set(tools) == {
         "list_scans",
@@ -249,8 +261,8 @@ def test_log_names_who_and_how_much_and_no_value_or_handle(readers):
         await ask("open_query", scan="secrets")
         return opened
 
-    opened = readers.over_http(asking)
-    log = (readers.walked.workspace.project.agents / "audit.jsonl").read_text()
+    opened = readers.ask(asking)
+    log = (readers.folder / "audit.jsonl").read_text()
 
     assert log.count("\n") == 3
     assert '"principal":"ana"' in log
@@ -268,6 +280,6 @@ def test_two_clients_at_once_spend_one_budget_each(readers):
         )
         return [page["page"]["items"] for page in pages]
 
-    first, *others = readers.over_http(asking)
+    first, *others = readers.ask(asking)
 
     assert all(other == first for other in others)

@@ -73,7 +73,7 @@ def test_condition_finds_exactly_the_rows_that_meet_it(field, op, value, expecte
     [
         ("text", "eq", 1),
         ("text", "eq", True),
-        ("number", "eq", "1"),
+        ("number", "eq", "01"),
         ("number", "eq", True),
         ("number", "eq", 2**63),
         ("money", "eq", "1.505"),
