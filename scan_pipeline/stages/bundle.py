@@ -1,15 +1,20 @@
 """One file about one generation that somebody checks who has neither the lake nor the project."""
 
+import base64
+import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
+
+import polars as pl
 
 from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.claims import is_whole
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ConfigurationError, GateClosedError, TamperedError
-from scan_pipeline.core.receipt import Receipt, receipt_json
+from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.value import adapter, record
 from scan_pipeline.stages import bundle_manifest as parts
 from scan_pipeline.stages.bundle_archive import BundleWriter, written
@@ -26,6 +31,7 @@ from scan_pipeline.stages.record_texts import RecordTexts
 from scan_pipeline.stages.run import contract_of
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection
+from scan_pipeline.stages.walks import SECOND_WALK
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import GenerationStore
@@ -40,8 +46,10 @@ Depth: TypeAlias = Literal["none", "table", "bytes"]
 Level: TypeAlias = Literal["receipt", "ledger", "partitions", "leaves", "bytes"]
 """How deep an audit of a bundle could look; see the guide."""
 
-SUMMARY_COLUMNS = ("partition", "records", "unique_keys", "duplicates", "leaf_count", "root")
-"""Columns of the summaries in a bundle: the first and last key of a partition are records' own."""
+COUNTS: Final = ("records", "unique_keys", "duplicates")
+"""Figures of a partition in a bundle; its first and last key are left out, being records' own."""
+
+_NUMBER: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
 @record
@@ -49,6 +57,7 @@ class Gathered:
     """What the lake still holds of a generation's proof."""
 
     events: Sequence[Event]
+    second: Sequence[Event]
     contract: Scan | None
     facts: Mapping[str, Any]
     summaries: Sequence[Mapping[str, Any]]
@@ -148,6 +157,11 @@ def bundle_name(receipt: Receipt) -> str:
     return f"{receipt.scan}.{receipt.scan_generation}.{verdict}.bundle.zip"
 
 
+def plain_receipt(payload: bytes) -> bytes:
+    """Return the receipt as it was signed, out of the statement around it."""
+    return canonical_json(json.loads(payload)["predicate"]) + b"\n"
+
+
 def _evidence(receipt: Receipt) -> str:
     held = receipt.evidence.get("pages")
     return receipt.scan_generation if held is None else held.generation
@@ -169,32 +183,78 @@ def _gather(stored: StoredReceipt, store: GenerationStore, workspace: Workspace)
     receipt, left_out = stored.receipt, list[LeftOut]()
     events = store.events() if store.pages().exists() else []
     contract, facts = None, dict[str, Any]()
+    second = list[Event]()
     if events:
-        if (found := f"sha256:{check_chain(events).hex()}") != receipt.cursor_chain_digest:
-            raise TamperedError(
-                "pages", f"the events give {found}; expected {receipt.cursor_chain_digest}"
-            )
+        _same_chain(events, receipt.cursor_chain_digest)
+        if receipt.second_walk is not None:
+            second = store.events(SECOND_WALK)
+            _same_chain(second, receipt.second_walk.cursor_chain_digest)
         opened = store.opened()
         contract = contract_of(opened)
         facts = {name: opened.facts[name] for name in ("contract", "schema_fingerprint")}
     else:
         why = "its rows were removed from the lake"
         left_out += [LeftOut(part="ledger", why=why), LeftOut(part="contract", why=why)]
-    summaries = store.read_summaries() if store.summaries().exists() else []
-    if receipt.merkle.root is not None and (summaries or not receipt.merkle.partitions):
-        partition_roots(receipt, workspace=workspace)
-    elif receipt.merkle.root is None:
+    summaries = list[dict[str, Any]]()
+    if receipt.merkle.root is None:
         why = "the receipt has no root, since two versions of a record conflict"
         left_out.append(LeftOut(part="partition_summaries", why=why))
-    else:
+    elif receipt.merkle.partitions and not _rows(store):
         left_out.append(LeftOut(part="partition_summaries", why="they are gone from the lake"))
+    else:
+        summaries = _summaries(receipt, store, workspace)
     return Gathered(
         events=events,
+        second=second,
         contract=contract,
         facts=facts,
-        summaries=[{name: row[name] for name in SUMMARY_COLUMNS} for row in summaries],
+        summaries=summaries,
         left_out=tuple(left_out),
     )
+
+
+def _same_chain(events: Sequence[Event], signed: str) -> None:
+    if (found := f"sha256:{check_chain(events).hex()}") != signed:
+        raise TamperedError("pages", f"the events give {found}; expected {signed}")
+
+
+def _rows(store: GenerationStore) -> list[dict[str, Any]]:
+    return store.read_summaries() if store.summaries().exists() else []
+
+
+def _summaries(
+    receipt: Receipt, store: GenerationStore, workspace: Workspace
+) -> list[dict[str, Any]]:
+    """Return the summaries with the values of their partitions in canonical JSON.
+
+    The lake has the values as text, and the records beside them tell what they are. Where those are
+    gone the root tells: only one reading gives it.
+
+    Raises:
+        TamperedError: no reading does.
+    """
+    if not receipt.merkle.partitions:
+        return []
+    try:
+        roots = partition_roots(receipt, kind=None, workspace=workspace)
+    except TamperedError:
+        if any(_NUMBER.fullmatch(row["partition"] or "0") is None for row in _rows(store)):
+            raise
+        roots = partition_roots(receipt, kind=pl.Int64(), workspace=workspace)
+    counts = {row["partition"]: row for row in _rows(store)}
+    return [
+        {
+            **{name: counts[_text(each.value)][name] for name in COUNTS},
+            "partition": canonical_json(each.value).decode(),
+            "leaf_count": each.leaf_count,
+            "root": each.root.hex(),
+        }
+        for each in roots
+    ]
+
+
+def _text(value: str | int | None) -> str | None:
+    return None if value is None else str(value)
 
 
 def _left_out(records: Depth) -> tuple[LeftOut, ...]:
@@ -209,10 +269,14 @@ def _put_account(
 ) -> None:
     receipt = stored.receipt
     store = workspace.store(receipt.scan, receipt.scan_generation)
-    bundled.put(parts.RECEIPT, store.receipts.envelope(receipt.scan_generation))
-    bundled.put(parts.PLAIN_RECEIPT, canonical_json(receipt_json(receipt)) + b"\n")
+    envelope = store.receipts.envelope(receipt.scan_generation)
+    bundled.put(parts.RECEIPT, envelope)
+    payload = base64.b64decode(json.loads(envelope)["payload"])
+    bundled.put(parts.PLAIN_RECEIPT, plain_receipt(payload))
     if held.events:
         bundled.put(parts.LEDGER, ledger_text(held.events))
+        if held.second:
+            bundled.put(parts.SECOND_LEDGER, ledger_text(held.second))
         bundled.put(parts.CONTRACT, canonical_json(held.facts) + b"\n")
     if not any(each.part == "partition_summaries" for each in held.left_out):
         bundled.put(parts.PARTITIONS, canonical_json(list(held.summaries)) + b"\n")

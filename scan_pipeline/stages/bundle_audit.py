@@ -1,17 +1,16 @@
 """A bundle held against itself and against keys that were learned another way; needs no lake."""
 
-import json
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from scan_pipeline.core.errors import TamperedError
-from scan_pipeline.core.receipt import Receipt, parse_statement, receipt_json
+from scan_pipeline.core.receipt import Receipt, parse_statement
 from scan_pipeline.core.value import record
 from scan_pipeline.stages import bundle_manifest as parts
 from scan_pipeline.stages.audit_report import AuditCheck, Checks
-from scan_pipeline.stages.bundle import Level
+from scan_pipeline.stages.bundle import Level, plain_receipt
 from scan_pipeline.stages.bundle_archive import MANIFEST_BYTES, BundleFile, opened
 from scan_pipeline.stages.bundle_manifest import BundleManifest, parse_manifest
 from scan_pipeline.stages.bundle_proofs import (
@@ -136,7 +135,9 @@ class _BundleCheck:
         self._look(
             "leaves",
             manifest.lacks("records"),
-            lambda: check_records(held, receipt, checks, trust=self._believed()),
+            lambda: check_records(
+                held, receipt, checks, trust=self._believed(), receipt_id=manifest.receipt_id
+            ),
         )
         self._look(
             "bytes", manifest.lacks("record_bytes"), lambda: check_bytes(held, receipt, checks)
@@ -230,6 +231,6 @@ class _BundleCheck:
             (manifest.scan, manifest.scan_generation),
             (receipt.scan, receipt.scan_generation),
         )
-        plain = json.loads(self._held.read(parts.PLAIN_RECEIPT))
-        self._checks.compare(parts.PLAIN_RECEIPT, receipt_json(receipt), plain)
+        plain = self._held.read(parts.PLAIN_RECEIPT)
+        self._checks.compare(parts.PLAIN_RECEIPT, plain_receipt(verified.payload), plain)
         return receipt

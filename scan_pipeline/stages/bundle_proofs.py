@@ -12,7 +12,7 @@ from scan_pipeline.core.canonical import canonical_json, digest_of, parse_exact
 from scan_pipeline.core.contract import contract_digests
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.merkle import PartitionRoot, collection_root
-from scan_pipeline.core.receipt import Receipt, statement_bytes
+from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages import bundle_manifest as parts
 from scan_pipeline.stages.audit_report import Checks
@@ -21,7 +21,7 @@ from scan_pipeline.stages.bundle_ledger import parse_ledger
 from scan_pipeline.stages.evidence import check_chain
 from scan_pipeline.stages.export import NOTE_SUFFIX, check_note
 from scan_pipeline.store.events import Event
-from scan_pipeline.store.trust import Trust, receipt_id
+from scan_pipeline.store.trust import Trust
 
 
 class Vouched:
@@ -90,6 +90,12 @@ def check_ledger(held: Vouched, receipt: Receipt, checks: Checks) -> None:
         "terminal_cursor_observed": ended is not None,
     }.items():
         checks.compare(name, getattr(receipt, name), found)
+    if receipt.second_walk is not None:
+        second = parse_ledger(held.read(parts.SECOND_LEDGER))
+        signed, found = receipt.second_walk.cursor_chain_digest, check_chain(second).hex()
+        checks.compare("chain of the second walk", signed, f"sha256:{found}")
+        followed = (second[0].facts["follows"], second[-1].event)
+        checks.compare("walks follow on one another", (events[-1].chain.hex(), "close"), followed)
     checks.guard("contract", lambda: _contract(held, receipt, checks, events=events))
 
 
@@ -121,7 +127,9 @@ def check_partitions(held: Vouched, receipt: Receipt, checks: Checks) -> None:
     checks.compare("merkle.leaves", receipt.merkle.leaves, sum(e.leaf_count for e in roots))
 
 
-def check_records(held: Vouched, receipt: Receipt, checks: Checks, *, trust: Trust) -> None:
+def check_records(
+    held: Vouched, receipt: Receipt, checks: Checks, *, trust: Trust, receipt_id: str
+) -> None:
     """Hold the table against its note, and grow the trees from the leaves."""
     table = held.table
     note = check_note(
@@ -132,8 +140,7 @@ def check_records(held: Vouched, receipt: Receipt, checks: Checks, *, trust: Tru
     )
     rows = pq.read_table(pa.BufferReader(held.read(table)))
     checks.compare("records are all of them", (note.population, ()), (rows.num_rows, note.filter))
-    opened_by = receipt_id(statement_bytes(receipt))
-    checks.compare("records are of the receipt", opened_by, note.receipt_id)
+    checks.compare("records are of the receipt", receipt_id, note.receipt_id)
     leaves = _leaves(held)
     summaries = {
         row["partition"]: (row["leaf_count"], row["root"]) for row in held.rows(parts.PARTITIONS)

@@ -458,3 +458,32 @@ def test_bundle_of_a_receipt_whose_ledger_was_edited_is_not_made(bench, tmp_path
     with pytest.raises(Exception, match="expected sha256:000"):
         bundle(other, tmp_path, workspace=walked.workspace)
     assert list(tmp_path.glob("*.zip")) == []
+
+
+def test_second_walk_is_linked_again_and_follows_the_first(bench, tmp_path):
+    edits = {
+        "source.snapshot": ...,
+        "source.count": ...,
+        "contract.consistency": "two_equal_walks",
+    }
+    walked = bench.walk_records([[b'{"id":"a","n":1}'], [b'{"id":"b","n":2}']], edits)
+    path, _ = bundle(walked.night.stored, tmp_path, workspace=walked.workspace, records="bytes")
+    found = audited(path, walked)
+
+    assert walked.receipt.coverage_status == "corroborated"
+    assert (found.disagreements, found.level) == ((), "bytes")
+    told = {each.name: each.agrees for each in found.checks}
+    assert told["chain of the second walk"] is True
+    assert told["walks follow on one another"] is True
+
+
+def test_partitions_are_told_as_they_were_hashed_where_the_records_are_gone(bench, tmp_path):
+    """Text and integer look alike in the lake; the root tells them apart."""
+    records = [b'{"id":"t%d","n":%d}' % (n, n % 3) for n in range(9)]
+    walked = bench.walk_records([records], {"contract.partition_by": "n"})
+    shutil.rmtree(f"{walked.workspace.project.lake}/staging/things/records")
+    path, _ = bundle(walked.night.stored, tmp_path, workspace=walked.workspace)
+    rows = json.loads(dict(members(path))["partition_summaries.json"])
+
+    assert sorted(row["partition"] for row in rows) == ["0", "1", "2"]
+    assert audited(path, walked).level == "partitions"
