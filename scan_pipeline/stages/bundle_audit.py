@@ -10,8 +10,9 @@ from scan_pipeline.core.receipt import Receipt, parse_statement
 from scan_pipeline.core.value import record
 from scan_pipeline.stages import bundle_manifest as parts
 from scan_pipeline.stages.audit_report import AuditCheck, Checks
-from scan_pipeline.stages.bundle import Level, plain_receipt
+from scan_pipeline.stages.bundle import plain_receipt
 from scan_pipeline.stages.bundle_archive import MANIFEST_BYTES, BundleFile, opened
+from scan_pipeline.stages.bundle_gathering import Level
 from scan_pipeline.stages.bundle_manifest import BundleManifest, parse_manifest
 from scan_pipeline.stages.bundle_proofs import (
     Vouched,
