@@ -13,12 +13,14 @@ def check_contract(scan: Scan, schema: ResolvedSchema) -> None:
 
     Raises:
         ContractError: the record schema lacks a field that the contract speaks of, or holds no
-            single value in it, or the manifest is not there or does not parse.
+            single value in it, or asks for unique values beside the key; or the manifest is not
+            there or does not parse.
         ConfigurationError: the manifest cannot be read.
     """
     contract = scan.contract
     if contract.expect.manifest is not None:
         read_manifest(contract.expect.manifest)
+    _check_unique(scan, schema)
     columns = schema.columns
     if columns is None:
         return
@@ -34,6 +36,21 @@ def check_contract(scan: Scan, schema: ResolvedSchema) -> None:
             f"{scan.name}: partition_by names {by}, a column of {columns.field(by).type}; expected "
             "one of single values, best text or integers: partition by another"
         )
+
+
+def _check_unique(scan: Scan, schema: ResolvedSchema) -> None:
+    """Refuse uniqueness that nothing holds against all records.
+
+    A model sees one batch of records at a time: it would find a value twice in one batch, and not
+    in two. What is unique because the key is, reconciliation holds against all of them.
+    """
+    for names in schema.unique:
+        if not names.issuperset(scan.contract.key):
+            raise ContractError(
+                f"{scan.name}: record_schema asks for unique values of {', '.join(sorted(names))}; "
+                f"expected no more than the contract's key, {', '.join(scan.contract.key)}, which "
+                "is held against all records: make them the key, or take `unique` out of the model"
+            )
 
 
 def _is_plain(kind: pa.DataType) -> bool:

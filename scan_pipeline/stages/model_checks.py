@@ -31,8 +31,9 @@ class CheckFailed:
 class ModelChecks:
     """What a model asks of rows beyond their types.
 
-    The parser holds every type, and which column may be null or missing. What is left are checks:
-    only the columns that have some are looked at, and none where no column has.
+    The parser holds every type, and which column may be null or missing; that keys are unique is
+    held against all records, and nothing else may be asked to be. What is left are checks: only
+    the columns that have some are looked at, and none where no column has.
 
     Args:
         schema: the resolved record schema.
@@ -84,13 +85,17 @@ def _with_checks_alone(schema: ResolvedSchema) -> DataFrameSchema | None:
     """Return the model's schema of checked columns; a column that may be missing is null then."""
     if schema.model is None:
         return None
-    lacking = {name: {"nullable": True} for name in schema.optional}
-    model = schema.model.to_schema().update_columns(lacking)
-    if model.checks or model.parsers or model.unique:
+    declared = schema.model.to_schema()
+    laxer = {
+        name: {"unique": False, "nullable": column.nullable or name in schema.optional}
+        for name, column in declared.columns.items()
+        if column.unique or name in schema.optional
+    }
+    model = declared.update_columns(laxer)
+    model.unique = None
+    if model.checks or model.parsers:
         return model  # of the whole frame: they see every column
     unchecked = [
-        name
-        for name, column in model.columns.items()
-        if not (column.checks or column.parsers or column.unique)
+        name for name, column in model.columns.items() if not (column.checks or column.parsers)
     ]
     return model.remove_columns(unchecked) if len(unchecked) < len(model.columns) else None

@@ -45,6 +45,15 @@ class ResolvedSchema:
     model: type[pa_model.DataFrameModel] | None
     fingerprint: str
 
+    @property
+    def unique(self) -> list[frozenset[str]]:
+        """The columns, or columns together, whose values the model wants to be unique."""
+        if self.model is None:
+            return []
+        schema = self.model.to_schema()
+        alone = [frozenset({name}) for name, column in schema.columns.items() if column.unique]
+        return alone + ([frozenset(schema.unique)] if schema.unique else [])
+
 
 def resolve_schema(declared: RecordSchema) -> ResolvedSchema:
     """Resolve a scan's record schema.

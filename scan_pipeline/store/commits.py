@@ -4,8 +4,9 @@ Delta (deltalake 1.6.6, found 2026-11) refuses a commit also for what does not c
 the removal of another generation's files, and lets one pass that it should refuse: of two writers
 who replace a generation without files, both succeed, and an overwrite does not see a row that was
 appended meanwhile. So every commit carries a transaction, which is refused if another writer
-committed under the same name; and what the write rests on, its guard, decides whether a refused
-one may be tried again.
+committed under the same name; an overwrite is committed right behind the version it looked at or
+not at all, since the library would rebase it on rows it never saw, whoever wrote them; and what
+the write rests on, its guard, decides whether a refused one may be tried again.
 """
 
 from collections.abc import Callable, Mapping
@@ -110,6 +111,7 @@ def _commit_once(write: Write, handle: DeltaTable) -> None:
         commit_properties=CommitProperties(
             custom_metadata=dict(write.metadata) if write.metadata else None,
             app_transactions=[Transaction(app_id, version)],
+            max_commit_retries=0 if write.mode == "overwrite" else None,  # None: the library's own
         ),
     )
 

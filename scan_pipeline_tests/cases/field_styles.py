@@ -291,6 +291,7 @@ def _replay(
     if "continue_key" in config:
         # A window is split by a key in no protocol here: what is left is to say that it was hit.
         steps, kind, ids = steps[:2], "window_capped", ["1", "2", "3", "4"]
+        facts.pop("duplicates")
     return Replay(
         name=case["id"],
         attributes=scan_file(
@@ -309,7 +310,18 @@ def _replay(
 
 
 def _facts(expected: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("pages", "columns", "requests_sent", "requests_to", "auth_refreshes")
+    names = (
+        "pages",
+        "columns",
+        "requests_sent",
+        "requests_to",
+        "auth_refreshes",
+        "distinct",
+        "duplicates",
+        "short_by",
+        "max_requests",
+        "missing",
+    )
     return {name: expected[name] for name in names if name in expected}
 
 

@@ -107,6 +107,11 @@ def load(name: str) -> list[Case]:
     return [json.loads(line) for line in lines if line]
 
 
+def field_case(identity: str) -> Case:
+    """Return one case of the reports."""
+    return next(each for each in load("field_cases.jsonl") if each["id"] == identity)
+
+
 def run(
     replay: Replay,
     *,

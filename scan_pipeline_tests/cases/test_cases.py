@@ -13,7 +13,7 @@ from scan_pipeline.stages.unlock import open_partial
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.project import Project
 from scan_pipeline_tests.cases import field_styles, peer_styles
-from scan_pipeline_tests.cases.replay import LIVE, Case, Replay, load, run
+from scan_pipeline_tests.cases.replay import LIVE, Replay, field_case, load, run
 from scan_pipeline_tests.cases.verdicts import disagreements
 
 
@@ -67,15 +67,11 @@ def test_case_comes_out_right(
     assert list(disagreements(replay, outcome)) == []
 
 
-def _case(identity: str) -> Case:
-    return next(each for each in load("field_cases.jsonl") if each["id"] == identity)
-
-
 def test_receipt_of_a_narrow_scope_does_not_open_the_wider_one(
     workspace_with: Callable[..., Workspace],
 ) -> None:
     """C088: a search in one's own drive answers nothing about all drives."""
-    replay = field_styles.replays(_case("C088"))[0]
+    replay = field_styles.replays(field_case("C088"))[0]
     workspace = workspace_with(environ={}, inner=replay.script)
     asked = {**replay.attributes, "name": "case_c088_scope"}
     stored = run_scan(parse_scan(asked), workspace=workspace).stored
@@ -89,7 +85,7 @@ def test_one_signal_named_as_binding_settles_a_contradiction(
     tmp_path: Path, workspace_with: Callable[..., Workspace]
 ) -> None:
     """C015: with the token alone declared, the walk follows it to its end."""
-    replay = field_styles.replays(_case("C015"))[0]
+    replay = field_styles.replays(field_case("C015"))[0]
     source = dict(replay.attributes["source"])
     source["next"] = {**source["next"], "ends_when": [{"is": "absent"}]}
     bound = {**replay.attributes, "name": "case_c015_bound", "source": source}

@@ -1,5 +1,6 @@
 """Their words against ours: what a case's outcome must be, and how an outcome falls short of it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -189,6 +190,15 @@ def _of_facts(replay: Replay, outcome: Outcome) -> Iterator[str]:
         "generations": 0 if night is None else 1 + len(night.earlier),
         "columns": sorted(outcome.columns),
         "snapshot": receipt.snapshot_id,
+        "distinct": receipt.unique_ids_observed,
+        "duplicates": receipt.duplicate_ids + receipt.conflicting_ids,
+        "short_by": (receipt.records_expected or 0) - receipt.unique_ids_observed,
+        "missing": [
+            name
+            for each in receipt.findings.first
+            if each.code == "manifest_missed"
+            for name in re.findall(r'\["([^"]+)"\]', str(each.found))
+        ],
         "requests_to": {
             host: sum(1 for url in asked if f"//{host}" in url)
             for host in facts.get("requests_to", {})
@@ -201,6 +211,8 @@ def _of_facts(replay: Replay, outcome: Outcome) -> Iterator[str]:
     for name, value in facts.items():
         if name in found and found[name] != value:
             yield f"{name} is {found[name]}; expected {value}"
+    if len(asked) > facts.get("max_requests", len(asked)):
+        yield f"asked {len(asked)} times; expected at most {facts['max_requests']}"
     if sum(outcome.slept) < facts.get("min_wait_s", 0):
         yield f"waited {sum(outcome.slept)} s; expected {facts['min_wait_s']} at least"
     signal = receipt.terminal_evidence and receipt.terminal_evidence.signal

@@ -508,6 +508,26 @@ def test_a_generation_is_not_replaced_under_another_writer(
     assert numbers(table, FIRST) == [*kept, 50]
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["generation", "table"])
+def test_row_that_any_delta_client_appends_meanwhile_does_not_stay_beside_an_overwrite(
+    lake: Lake, whole: bool
+) -> None:
+    """A stranger names no transaction, and the library would commit the overwrite all the same."""
+    table = open_published(lake, "customers", SCHEMA)
+    table.replace_all(rows(FIRST, range(3)), generation=FIRST)
+
+    def interrupted() -> Iterator[pa.RecordBatch]:
+        yield rows(FIRST, range(100, 102)).to_batches()[0]
+        write_deltalake(table.uri, rows(FIRST, range(50, 51)), mode="append")
+
+    stream = pa.RecordBatchReader.from_batches(SCHEMA, interrupted())
+    replace = table.replace_all if whole else table.replace_generation
+    with pytest.raises(WriterConflictError):
+        replace(stream, generation=FIRST)
+
+    assert sorted(numbers(table, FIRST)) == [0, 1, 2, 50]
+
+
 def test_writers_of_different_generations_do_not_hinder_each_other(table: Table) -> None:
     for generation in (FIRST, SECOND):
         table.append(rows(generation, range(2)), generation=generation)
