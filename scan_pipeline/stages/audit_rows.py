@@ -13,9 +13,10 @@ from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import FIRST_WALK, GenerationStore
+from scan_pipeline.store.published_table import open_published
 from scan_pipeline.store.receipts import StoredReceipt
 from scan_pipeline.store.row_comparison import RowComparison
-from scan_pipeline.store.tables import Table, open_published
+from scan_pipeline.store.tables import Table
 
 
 def is_gone(table: Callable[[], Table], generation: str) -> bool:

@@ -15,8 +15,9 @@ from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.unlock import LABELS, checked_records
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.data_files import Layout
+from scan_pipeline.store.published_table import open_published
 from scan_pipeline.store.receipts import StoredReceipt, Untrusted, generation_order
-from scan_pipeline.store.tables import Table, open_published
+from scan_pipeline.store.tables import Table
 
 HIDDEN: Final = ("_page", "_position", "_key", "_key_hash", "_leaf_hash")
 """Columns of the staging that a reader of the published table has no use for."""
@@ -51,6 +52,7 @@ def publish(scan: Scan, *, workspace: Workspace) -> str | None:
         if shelf.superseded_by(each) is not None:
             dropped |= generation == held
         elif generation == held:
+            open_published(workspace.lake, scan.name).sweep()  # what a break may have left
             return None
         elif _is_fit(receipt) and receipt.scope_digest == scope and not hidden:
             _put(each, scan, workspace=workspace)
@@ -79,6 +81,7 @@ def _put(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> None:
             "published",
             f"{published} rows were published; expected {stored.receipt.unique_ids_observed}",
         )
+    table.sweep()  # no reader of the folder may count the last night's files beside this one's
     workspace.lake.remove_word(workspace.lake.published_uri(scan.name))
 
 

@@ -1,7 +1,7 @@
 """A Delta table partitioned by generation, as writers see it: every operation is one commit."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 from uuid import uuid4
 
 import pyarrow as pa
@@ -49,6 +49,8 @@ class Table(TableReader):
         ContractError: Delta would store the schema otherwise.
     """
 
+    configuration: ClassVar[Mapping[str, str]] = CONFIGURATION
+
     def __init__(
         self,
         uri: str,
@@ -77,7 +79,7 @@ class Table(TableReader):
                 self.uri,
                 self.schema,
                 partition_by=[GENERATION],
-                configuration=dict(CONFIGURATION),
+                configuration=dict(self.configuration),
             )
         except (DeltaError, OSError) as error:
             # Of two first writers one is refused, in several ways; the table is there then.
@@ -273,17 +275,6 @@ def open_table(
     """Return a scan's table; nothing is looked at or created yet."""
     uri = lake.table_uri(zone, scan, name)
     return Table(uri, schema, location=f"{zone}/{scan}/{name}", layout=layout)
-
-
-def open_published(
-    lake: Lake,
-    scan: str,
-    schema: pa.Schema | None = None,
-    *,
-    layout: Layout = Layout(),  # noqa: B008  # a frozen value
-) -> Table:
-    """Return the table of a scan's last accepted generation; write it by `replace_all`."""
-    return Table(lake.published_uri(scan), schema, location=f"published/{scan}", layout=layout)
 
 
 def _unchanged(stored: pa.Schema) -> pa.Schema:

@@ -8,7 +8,7 @@ import pytest
 from scan_pipeline.simulator.faults import EndEarly
 from scan_pipeline.simulator.script import Script
 from scan_pipeline.stages.publish import GENERATION, HIDDEN, RECEIPT_ID, published_generation
-from scan_pipeline.store.tables import open_published
+from scan_pipeline.store.published_table import open_published
 
 SMALL = {"contract.expect": {}, "source.partition_counts": ...}
 

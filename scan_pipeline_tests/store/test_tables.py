@@ -22,7 +22,8 @@ from scan_pipeline.core.errors import (
 )
 from scan_pipeline.store.data_files import Layout
 from scan_pipeline.store.lake import Lake
-from scan_pipeline.store.tables import Table, open_published, open_table
+from scan_pipeline.store.published_table import open_published
+from scan_pipeline.store.tables import Table, open_table
 
 FIRST, RESTART, SECOND = "20261130T020000Z", "20261130T020000Z.2", "20261201T020000Z"
 
