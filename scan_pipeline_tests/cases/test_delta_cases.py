@@ -14,7 +14,8 @@ from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.store.admission import Admission
 from scan_pipeline.store.lake import Lake
-from scan_pipeline.store.tables import Table, open_published, open_table
+from scan_pipeline.store.published_table import open_published
+from scan_pipeline.store.tables import Table, open_table
 from scan_pipeline_tests.cases.replay import field_case
 from scan_pipeline_tests.conftest import Bench
 
