@@ -22,6 +22,7 @@ from scan_pipeline.components.metadata import (
     receipt_metadata,
     table,
 )
+from scan_pipeline.components.overtaken import end_where_overtaken
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.restarts import attempt_before
 from scan_pipeline.components.settling import (
@@ -164,6 +165,8 @@ def _walk(
         return pipeline.pages()
     generation, workspace = pipeline.generation, opened.workspace
     was_over = is_over(pipeline.scan, pipeline.store)
+    if not pipeline.store.events():
+        end_where_overtaken(opened, generation, context=context)
     settle_older(opened, generation, instance=context.instance, log=context.log)
     with leaving_a_receipt(opened, generation, log=context.log):
         events = pipeline.pages(

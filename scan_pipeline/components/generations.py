@@ -3,6 +3,7 @@
     <scan>_new_generation   job: names a generation, a partition from now on; settles nothing else
     <scan>_launch           sensor: begins the generation that such a run named
     <scan>_schedule         schedule: names one a tick, after the tick's time, and begins it
+    <scan>_follow           sensor: begins the one in place of one that a newer one overtook
     <scan>_restart          sensor: begins another attempt where the newest one expired
 
 Whatever begins one, it is a run of `<scan>_generation` with the generation as its partition. A
@@ -15,11 +16,18 @@ import dagster as dg
 
 from scan_pipeline.components.face import Face
 from scan_pipeline.components.metadata import CERTIFIED_HERE, STOP_REASON
+from scan_pipeline.components.overtaken import (
+    GENERATION_TAG,
+    accepted_since,
+    name_for,
+    overtaking,
+    request_named,
+)
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.restarts import attempt_after
 from scan_pipeline.components.settling import refusals
 from scan_pipeline.core.contract import Scan, Schedule
-from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.errors import ContractError, ScanPipelineError
 from scan_pipeline.stages.naming import free_attempt, free_generation
 from scan_pipeline.store.generations import new_generation, next_attempt
 from scan_pipeline.store.lake import check_generation
@@ -27,9 +35,6 @@ from scan_pipeline.store.receipts import generation_order
 
 AssetJob: TypeAlias = Any
 """What `dg.define_asset_job` returns; Dagster gives it no public name."""
-
-GENERATION_TAG: Final = "scan_pipeline/generation"
-"""On a run of `<scan>_new_generation`: the generation that it named."""
 
 OUTSIDE: Final = "certified outside its run"
 
@@ -93,10 +98,7 @@ def launch_sensor(face: Face, *, naming: dg.JobDefinition, job: AssetJob) -> dg.
         description=f"Begins the generation that `{face.named('new_generation')}` named.",
     )
     def launch(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
-        generation = context.dagster_run.tags.get(GENERATION_TAG)
-        if generation is None:
-            return dg.SkipReason("the run named no generation")
-        return dg.RunRequest(run_key=generation, partition_key=generation)
+        return request_named(context.dagster_run)
 
     return launch
 
@@ -131,6 +133,10 @@ def restart_sensor(scan: Scan, *, face: Face, job: AssetJob) -> dg.SensorDefinit
             context.update_cursor(newest)
             return dg.SkipReason(f"{newest}: {stopped}; no attempt follows")
         opened: ScanResource = getattr(context.resources, face.resource)
+        newer = overtaking(scan.name, newest, workspace=opened.workspace)
+        if newer is not None:
+            context.update_cursor(newest)
+            return dg.SkipReason(f"{newest}: {newer} was begun since; no attempt follows")
         attempt = free_attempt(scan.name, newest, workspace=opened.workspace)
         return dg.SensorResult(
             run_requests=[dg.RunRequest(run_key=attempt, partition_key=attempt)],
@@ -141,21 +147,40 @@ def restart_sensor(scan: Scan, *, face: Face, job: AssetJob) -> dg.SensorDefinit
     return restart
 
 
-def generation_schedule(schedule: Schedule, *, face: Face, job: AssetJob) -> dg.ScheduleDefinition:
-    """Return the schedule of a scan file: one generation a tick, named after the tick's time."""
+def generation_schedule(
+    scan: Scan, schedule: Schedule, *, face: Face, job: AssetJob
+) -> dg.ScheduleDefinition:
+    """Return the schedule of a scan file: one generation a tick, named after the tick's time.
+
+    Where a newer one is there, the tick is served if that one is accepted; else the tick's
+    generation sorts after it. Its run is known by the tick, whatever its generation is called.
+    """
 
     @dg.schedule(
         name=face.named("schedule"),
         job=job,
         cron_schedule=schedule.cron,
         execution_timezone=schedule.timezone,
+        required_resource_keys={face.resource},
         description=f"Begins a generation of `{face.scan}` when the scan file says so.",
     )
-    def tick(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-        generation = new_generation(context.scheduled_execution_time)
+    def tick(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        moment = new_generation(context.scheduled_execution_time)
+        generation = moment
+        try:
+            opened: ScanResource = getattr(context.resources, face.resource)
+            serving = accepted_since(scan, moment, workspace=opened.workspace)
+            if serving is not None:
+                return dg.SkipReason(
+                    f"{serving} was begun after {moment} and is accepted: it serves this tick"
+                )
+            generation = name_for(scan, moment, workspace=opened.workspace)
+        except ScanPipelineError as error:
+            # The run meets it too and tells it where people look.
+            context.log.warning("the lake cannot be looked at: %s", error)
         # A schedule cannot ask for partitions as a sensor can; adding one twice changes nothing.
         add_generation(face, generation, instance=context.instance)
-        return dg.RunRequest(run_key=generation, partition_key=generation)
+        return dg.RunRequest(run_key=moment, partition_key=generation)
 
     return tick
 

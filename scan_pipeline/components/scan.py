@@ -18,6 +18,7 @@ from scan_pipeline.components.generations import (
     restart_sensor,
 )
 from scan_pipeline.components.mirror import mirror_sensor
+from scan_pipeline.components.overtaken import follow_sensor
 from scan_pipeline.components.resource import ScanResource, project_workspace
 from scan_pipeline.core import contract
 from scan_pipeline.sources.catalogue import parse_scan
@@ -128,7 +129,9 @@ def scan_definitions(
     face = Face(scan=scan.name, settings=settings)
     job, naming = generation_job(face), new_generation_job(face)
     schedules = (
-        [] if scan.schedule is None else [generation_schedule(scan.schedule, face=face, job=job)]
+        []
+        if scan.schedule is None
+        else [generation_schedule(scan, scan.schedule, face=face, job=job)]
     )
     return dg.Definitions(
         assets=scan_assets(scan, face=face),
@@ -136,6 +139,7 @@ def scan_definitions(
         schedules=schedules,
         sensors=[
             launch_sensor(face, naming=naming, job=job),
+            follow_sensor(face, job=job),
             restart_sensor(scan, face=face, job=job),
             mirror_sensor(face, job=job),
         ],

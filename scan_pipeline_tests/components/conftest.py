@@ -108,12 +108,12 @@ class Station:
         )
         return Ran(result)
 
-    def stages(self, generation: str = NIGHT) -> Ran:
+    def stages(self, generation: str = NIGHT, *, tags: dict[str, str] | None = None) -> Ran:
         """Run the four stages of a generation, as the job does."""
         add_generation(self.face, generation, instance=self.instance)
         job = self.definitions.resolve_job_def(self.face.named("generation"))
         result = job.execute_in_process(
-            instance=self.instance, partition_key=generation, raise_on_error=False
+            instance=self.instance, partition_key=generation, raise_on_error=False, tags=tags
         )
         return Ran(result)
 

@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from scan_pipeline.components.generations import GENERATION_TAG
+from scan_pipeline.components.overtaken import GENERATION_TAG
 from scan_pipeline.simulator.faults import SnapshotExpired
 from scan_pipeline.simulator.scenarios import scenario
 from scan_pipeline.simulator.script import Script
@@ -76,6 +76,7 @@ def test_schedule_names_its_generation_after_the_tick(station: Callable[..., Any
             dg.build_schedule_context(
                 instance=opened.instance,
                 repository_def=repository,
+                resources={opened.face.resource: opened.opened},
                 scheduled_execution_time=datetime(2026, 11, 30, hour, tzinfo=UTC),
             )
         )
@@ -102,7 +103,10 @@ def test_tick_in_another_timezone_is_named_in_utc(station: Callable[..., Any]) -
     moment = datetime.fromisoformat("2026-11-30T02:00:00+01:00")
     ticked_at = schedule.evaluate_tick(
         dg.build_schedule_context(
-            instance=opened.instance, repository_def=repository, scheduled_execution_time=moment
+            instance=opened.instance,
+            repository_def=repository,
+            resources={opened.face.resource: opened.opened},
+            scheduled_execution_time=moment,
         )
     )
 

@@ -48,6 +48,7 @@ def test_attributes_become_assets_jobs_schedule_and_sensors(shipped: Mapping[str
     assert [each.name for each in repository.schedule_defs] == ["customers_schedule"]
     assert {each.name: each.default_status.value for each in repository.sensor_defs} == {
         "customers_launch": "RUNNING",
+        "customers_follow": "RUNNING",
         "customers_restart": "RUNNING",
         "customers_lake": "RUNNING",
     }
