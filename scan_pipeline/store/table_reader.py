@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
-from deltalake.exceptions import TableNotFoundError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from scan_pipeline.core.column_names import GENERATION
 from scan_pipeline.core.errors import ContractError, EvidenceError
@@ -87,6 +87,12 @@ class TableReader:
             handle = DeltaTable(self.uri)
         except TableNotFoundError:
             return None
+        except DeltaError as error:
+            raise EvidenceError(
+                f"{self.location}: found a log that cannot be read ({str(error).splitlines()[0]}); "
+                "expected the table as it was written: restore it, or try again where the lake "
+                "could not be reached"
+            ) from error
         if (reader := handle.protocol().min_reader_version) != 1:
             raise EvidenceError(
                 f"{self.location}: found Delta reader version {reader}; expected 1: another tool "
