@@ -453,6 +453,23 @@ def test_wait_that_is_asked_for_is_kept(after: str) -> None:
     assert here.source.waited == 7.0
 
 
+@pytest.mark.parametrize("source", [USERS, ITEMS, OBJECTS])
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("body", [b"", b"<html><h1>Slow down</h1>", b"upstream is busy"])
+def test_refusal_of_what_stands_between_is_waited_out(
+    source: Any, status: int, body: bytes
+) -> None:
+    """A proxy answers in no protocol of AWS: its status says what it means, its wait is kept."""
+    busy = httpx2.Response(status, content=body, headers={"Retry-After": "3"})
+    here = asking(source, busy, refused("AccessDenied", status=403))
+
+    with pytest.raises(AccessRefusedError):
+        here.fetch()
+
+    assert [(each.status, each.reason) for each in here.refused][:1] == [(status, "wait")]
+    assert here.slept == [3.0]
+
+
 def test_only_one_layer_sends_again() -> None:
     here = asking(ITEMS, refused("InternalServerError", status=500))
 

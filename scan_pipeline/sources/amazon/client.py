@@ -183,6 +183,12 @@ class AwsClient:
                     f"botocore does not send {self._facts.tool}: {type(error).__name__}; expected "
                     "params, region and endpoint that make a request"
                 ) from error
+            if self._status >= HTTPStatus.MULTIPLE_CHOICES:
+                # What stands between us and the service answers in no protocol of its own: its
+                # status says what it means, whatever the body.
+                bare = {"ResponseMetadata": {"HTTPStatusCode": self._status}}
+                refusal = error_in(bare, self._headers, now=self._surroundings.clock())
+                raise AwsRefusedError(refusal, self._digest) from None
             raise ProtocolError(
                 "body_unparsable",
                 f"botocore cannot read the answer of {self._facts.tool}: {type(error).__name__}",
