@@ -347,6 +347,25 @@ def test_link_away_from_the_origin_is_refused_before_anything_is_sent(link):
     assert len(here.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("link", "more"),
+    [
+        ("https://evil.test/k-4711?after=k-4711", {}),
+        ("https://k-4711@api.test/v1/things", {}),
+        ("https://api.test/k-4711/things?status=open&after=k-4711", {"status": "all"}),
+        ("https:///k-4711", {}),
+    ],
+)
+def test_link_that_is_refused_is_told_without_what_it_carries(link, more):
+    """A path or query may hold the key of the last record."""
+    here = Asking(source(auth=AUTH, params=more), linking(link), environ=SECRET)
+
+    with pytest.raises(ProtocolError) as refused:
+        here.fetch(here.fetch().continuation.token)
+
+    assert "4711" not in str(refused.value)
+
+
 def test_origin_is_the_same_in_another_spelling():
     here = Asking(source(), linking("HTTPS://API.test:443/v1/things?p=2"))
 

@@ -35,7 +35,7 @@ from scan_pipeline.core.errors import (
     DestinationRefusedError,
     ScanPipelineError,
 )
-from scan_pipeline.sources.http.addresses import origin_of, shown
+from scan_pipeline.sources.http.addresses import origin_of, shown_link
 from scan_pipeline.sources.http.exchange import MAX_BODY
 from scan_pipeline.sources.http.responses import Answer
 from scan_pipeline.sources.mcp.calls import McpCall, ToolCall
@@ -156,7 +156,8 @@ class McpConnection:
             if origin_of(str(request.url)) != origin:
                 raise DestinationRefusedError(
                     "destination_refused",
-                    f"the next request would go to {shown(str(request.url))}; expected {origin}",
+                    f"the next request would go to {shown_link(str(request.url))}; "
+                    f"expected {origin}",
                 )
             if server.auth is not None:
                 request.headers.update(server.auth.headers(self._environ))

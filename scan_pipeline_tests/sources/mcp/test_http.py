@@ -94,7 +94,12 @@ def test_json_rpc_error_says_more_than_the_status_beside_it(mcp_source, status, 
 
 @pytest.mark.parametrize(
     "target",
-    ["https://elsewhere.example/mcp", "http://mcp.example/mcp", "https://mcp.example:444/"],
+    [
+        "https://elsewhere.example/mcp",
+        "http://mcp.example/mcp",
+        "https://mcp.example:444/",
+        "https://elsewhere.example/told-path?told=query",
+    ],
 )
 def test_redirect_elsewhere_is_not_followed(mcp_source, target):
     inner = ScriptedHttp(lambda *_: httpx2.Response(307, headers={"location": target}))
@@ -105,6 +110,7 @@ def test_redirect_elsewhere_is_not_followed(mcp_source, target):
 
     assert refused.value.code == "destination_refused"
     assert "s3cr3t" not in str(refused.value)
+    assert "told" not in str(refused.value)
     assert inner.methods().count("tools/call") == 1
 
 
