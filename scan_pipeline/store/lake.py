@@ -110,7 +110,7 @@ class Lake:
         """Return a small file's content.
 
         Raises:
-            EvidenceError: there is no such file.
+            EvidenceError: there is no such file, or it cannot be read.
         """
         try:
             if self.is_local:
@@ -121,6 +121,11 @@ class Lake:
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise EvidenceError(
                 f"found no file {path}; expected one: it was never written, or was removed"
+            ) from error
+        except OSError as error:
+            raise EvidenceError(
+                f"{path} cannot be read ({error.strerror or type(error).__name__}); expected a "
+                "file that this user may read: look at its mode and owner, and at the lake"
             ) from error
 
     def write_once(self, path: str, data: bytes) -> None:
