@@ -168,6 +168,14 @@ def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
                 message="two_equal_walks needs pages that go by the immutable key; offsets, page "
                 "numbers and other fields shift with every row that comes, goes or changes",
             )
+    if contract.denominator == "end_signal" and source.end_signal_basis != "provider_documented":
+        wrong(
+            "contract",
+            "denominator",
+            message="end_signal counts only where the provider documents that its end proves the "
+            "whole (source.end_signal_basis: provider_documented); expected another denominator: "
+            "a count, counts by partition, an id sequence, a manifest or a source root",
+        )
     if contract.mode == "sync":
         wrong("contract", "mode", message="sync is not built yet; expected full or bounded")
     if contract.limits.over_count is not None and not source.exact_total:

@@ -64,11 +64,6 @@ ROWS = {
             {"source.change_token": TOKEN, "contract.consistency": "change_token"},
         ),
         ("token_repeatable", "source.continuation_basis", {}),
-        (
-            "end_signal_is_denominator",
-            "source.end_signal_basis",
-            {"contract.denominator": "end_signal"},
-        ),
         ("next_link_keeps_filter", "source.next.keeps_query", LINKS),
     ],
 )
@@ -80,16 +75,21 @@ def test_each_assumption_carries_the_basis_that_was_given(things, name, at, edit
     assert {each.name: each.basis for each in believed}[name] == basis
 
 
+def test_end_is_a_denominator_by_the_documentation_alone(things):
+    edits = {
+        "contract.denominator": "end_signal",
+        "source.end_signal_basis": "provider_documented",
+    }
+    believed = {each.name: each.basis for each in assumptions(things(edits), WALK)}
+
+    assert believed["end_signal_is_denominator"] == "provider_documented"
+
+
 @pytest.mark.parametrize(
     ("edits", "walk", "expected"),
     [
         # what is declared by the block itself
         ({}, WALK, {"pin_honoured": "user_declared", "count_exact": "user_declared"}),
-        (
-            {"contract.denominator": "end_signal"},
-            WALK,
-            {"end_signal_is_denominator": "user_declared"},
-        ),
         # what nobody said
         ({}, WALK, {"token_repeatable": "assumed"}),
         (LINKS, replace(WALK, unrepeated=("region",)), {"next_link_keeps_filter": "assumed"}),

@@ -109,8 +109,14 @@ def test_first_walk_without_a_root_is_equalled_by_nothing(things):
     assert judge(things(TWICE), walk, replace(FIGURES, root=None)).status == "unknown"
 
 
+END_PROVES = {
+    "contract.denominator": "end_signal",
+    "source.end_signal_basis": "provider_documented",
+}
+
+
 def test_two_equal_walks_are_never_verified_whatever_is_declared(things):
-    judged = judge(things({**TWICE, "contract.denominator": "end_signal"}), WALK, FIGURES)
+    judged = judge(things({**TWICE, **END_PROVES}), WALK, FIGURES)
 
     assert judged.status == "corroborated"
 

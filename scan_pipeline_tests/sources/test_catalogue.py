@@ -128,6 +128,7 @@ def test_everything_that_is_wrong_is_told_at_once(problems):
         ({"source.partition_counts.url": "/counts"}, "source.partition_counts.url"),
         ({"source.url": "registry/v1/customers"}, "source.url"),
         ({"source.url": "http://[::1"}, "source.url"),
+        ({"contract.denominator": "end_signal"}, "contract.denominator"),
     ],
 )
 def test_facts_that_contradict_each_other_are_refused(problems, edits, path):
