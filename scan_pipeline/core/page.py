@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from scan_pipeline.core.value import record
+from scan_pipeline.core.vocabulary import Asked
 
 
 @record
@@ -48,12 +49,16 @@ class Reported:
     remaining: int | None = None
     page: int | None = None
     pin: str | None = None
+    pin_is_number: bool = False
+    """Whether the source named the version by a number: 1 and "1" are two names, both shown `1`."""
     unrepeated: tuple[str, ...] = ()
     """Parameters of ours that the continuation, an address, does not repeat."""
 
     def facts(self, *, returned: int, sent_pin: str | None, fingerprint: bytes) -> dict[str, Any]:
         """Return the row's facts; their canonical JSON is what the chain covers."""
-        told = {"unrepeated": list(self.unrepeated)} if self.unrepeated else {}
+        told: dict[str, Any] = {"unrepeated": list(self.unrepeated)} if self.unrepeated else {}
+        if self.pin_is_number:
+            told["pin_is_number"] = True
         return {
             "kind": "page",
             "fingerprint": fingerprint.hex(),
@@ -106,6 +111,7 @@ class Refusal:
         reason: one word, e.g. `wait`, `server_error`, `connection_lost`, `error_envelope`.
         body_digest: SHA-256 of what came.
         at: when it came, UTC.
+        asked: what for.
     """
 
     position: Position
@@ -113,10 +119,12 @@ class Refusal:
     reason: str
     body_digest: bytes
     at: datetime
+    asked: Asked = "page"
 
     def facts(self) -> dict[str, Any]:
         """Return the row's facts; their canonical JSON is what the chain covers."""
-        return {"kind": "refused", "status": self.status, "reason": self.reason}
+        told = {} if self.asked == "page" else {"asked": self.asked}
+        return {"kind": "refused", "status": self.status, "reason": self.reason, **told}
 
 
 @record
@@ -128,3 +136,11 @@ class Opening:
     high_water_mark: str | None = None
     change_token: str | None = None
     partition_counts: dict[str, int] | None = None
+    change_token_is_number: bool = False
+
+    def is_at_token_of(self, other: "Opening") -> bool:
+        """Say whether two change tokens are equal; a number equals no text of the same digits."""
+        return (self.change_token, self.change_token_is_number) == (
+            other.change_token,
+            other.change_token_is_number,
+        )

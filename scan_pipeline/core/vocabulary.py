@@ -50,6 +50,9 @@ ConclusionScope: TypeAlias = Literal[
 
 EventKind: TypeAlias = Literal["open", "page", "refused", "close"]
 
+Asked: TypeAlias = Literal["page", "again", "beside"]
+"""What a request was for: the next page, an admitted page read again, or what is no page."""
+
 Basis: TypeAlias = Literal["provider_documented", "user_declared", "observed"]
 """Why a thing is believed that the walk itself cannot show."""
 

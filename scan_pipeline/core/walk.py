@@ -9,7 +9,7 @@ from scan_pipeline.core.chain import cursor_digest
 from scan_pipeline.core.contract import Contract, SourceFacts
 from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.core.findings import Finding, finding
-from scan_pipeline.core.page import End, Page, Position
+from scan_pipeline.core.page import End, Page, Position, Reported
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import MAY_MOVE, LimitName, Severity
 
@@ -18,19 +18,6 @@ NO_PROGRESS_PAGES = 3
 
 NEAR = 0.8
 """Share of a limit at which it is told."""
-
-
-@record
-class PastPage:
-    """What a resumed walk must know of a page admitted earlier."""
-
-    cursor_in: bytes
-    items: bytes
-    returned: int
-    body_bytes: int
-    total: int | None
-    pin: str | None
-    fingerprint: bytes
 
 
 @record
@@ -76,16 +63,8 @@ class Walk:
         self.pages = self.records = self.bytes = self.empty_pages = 0
         self.total: int | None = None
         self.pin: str | None = None
+        self._pin_is_number = False
         self.findings: list[Finding] = []
-
-    def remember(self, pages: Iterable[PastPage]) -> None:
-        """Take up the pages that an earlier process admitted, in order."""
-        for past in pages:
-            self._requested.add(past.cursor_in)
-            self._count(past.items, returned=past.returned, body_bytes=past.body_bytes)
-            self._fingerprint = past.fingerprint
-            self.total = past.total if self.total is None else self.total
-            self.pin = past.pin if self.pin is None else self.pin
 
     def before_request(self, position: Position, *, seconds: float) -> LimitHit | None:
         """Check that one more request is allowed.
@@ -165,15 +144,19 @@ class Walk:
         self._count(items, returned=page.records, body_bytes=len(page.body))
         return items
 
-    def is_of_pin(self, reported: str | None) -> bool:
+    def is_of_pin(self, reported: Reported) -> bool:
         """Say whether an answer is of the pinned version, by what it reports; nothing is of it too.
 
         Where a version's name rotates, the name reported is what the next request has to use.
+        A number is no text: a source that names `1` and then `"1"` names two versions.
         """
         pin = self._source.snapshot
-        if pin is not None and pin.rotates and reported is not None:
-            self.pin = reported
-        return reported in (None, self.pin)
+        if reported.pin is None:
+            return True
+        if pin is not None and pin.rotates:
+            self.pin = reported.pin
+        named = (reported.pin, reported.pin_is_number)
+        return named == (self.pin, self._pin_is_number)
 
     def ends_at_window(self) -> bool:
         """Say whether the end may be that of the source's result window, not of the collection."""
@@ -212,11 +195,13 @@ class Walk:
                 "pin_not_reported", f"page {ordinal} names no version at snapshot.at"
             )
         if self.pin is None:
-            self.pin = reported
-        elif not self.is_of_pin(reported):
+            self.pin, self._pin_is_number = reported, page.reported.pin_is_number
+        elif not self.is_of_pin(page.reported):
+            found = _as_named(reported, is_number=page.reported.pin_is_number)
+            expected = _as_named(self.pin, is_number=self._pin_is_number)
             raise ProtocolError(
                 "snapshot_changed",
-                f"page {ordinal} comes from version {reported!r}; expected {self.pin!r}",
+                f"page {ordinal} comes from version {found}; expected {expected}",
             )
 
     def _check_counts(self, page: Page, ordinal: int) -> None:
@@ -283,6 +268,10 @@ class Walk:
             implied = pages_implied(self.total, page_size=self._largest)
             if implied is not None and self.pages > implied:
                 yield "pages", implied * (1 + limits.over_count), self.pages
+
+
+def _as_named(pin: str | None, *, is_number: bool) -> str:
+    return f"the number {pin}" if is_number else repr(pin)
 
 
 def pages_implied(total: int, *, page_size: int) -> int | None:

@@ -113,7 +113,7 @@ class Adapter(Source, Generic[F]):
         self._resending = Resending(
             surroundings.retries, sleep=surroundings.sleep, allowance=self._allowance
         )
-        self._fetching = _Fetching(Position(), lambda _: None, once_only=False)
+        self._fetching = self._beside()
 
     @abstractmethod
     def ask(self, position: Position) -> Answered:
@@ -152,6 +152,18 @@ class Adapter(Source, Generic[F]):
 
     def fetch(self, position: Position, *, refused: RefusedCallback) -> Page:
         """Return one page; see `Source.fetch`."""
+        try:
+            return self._fetch(position, refused=refused)
+        finally:
+            self._fetching = self._beside()  # what is asked from here on is no page
+
+    def _beside(self) -> "_Fetching":
+        def tell(refusal: Refusal) -> None:
+            self.refused_aside(refusal.status, refusal.reason, refusal.body_digest, refusal.at)
+
+        return _Fetching(Position(), tell, once_only=False)
+
+    def _fetch(self, position: Position, *, refused: RefusedCallback) -> Page:
         once_only = self._facts.continuation != "repeatable" and position.token is not None
         fetching = self._fetching = _Fetching(position, refused, once_only=once_only)
         clock = self.surroundings.clock

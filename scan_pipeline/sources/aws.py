@@ -241,7 +241,7 @@ class Aws(Source):
         try:
             said = self._resending.send(
                 lambda _: self._ask(
-                    client, "get_caller_identity", {}, with_token=False, tell=_untold
+                    client, "get_caller_identity", {}, with_token=False, tell=self.refused_aside
                 )
             ).parsed
         except (AccessRefusedError, ProtocolError) as error:
@@ -293,11 +293,6 @@ def without_session(arn: str) -> str:
     """
     head, role, rest = arn.partition(":assumed-role/")
     return f"{head}{role}{rest.rpartition('/')[0] or rest}" if role else arn
-
-
-def _untold(status: int | None, reason: str, digest: bytes, at: datetime) -> None:
-    """Leave refusals of side questions out of the walk's events."""
-    del status, reason, digest, at
 
 
 PROTOCOL: Final = Protocol(facts=AwsSource, open=Aws)

@@ -235,7 +235,7 @@ class Elasticsearch(Source):
         opensearch = self._facts.engine == "opensearch"
         path = "/_plugins/_security/authinfo" if opensearch else "/_security/_authenticate"
         around = self._transport.send(
-            Call(url=self._url(path)), read=read_json, refused=lambda *_: None
+            Call(url=self._url(path)), read=read_json, refused=self.refused_aside
         ).value
         principal, _ = principal_in(
             around,

@@ -251,10 +251,10 @@ class McpTool(Source):
         return principal_in(around, at=facts.at, tenant_at=facts.tenant_at, where=facts.tool)
 
     def _aside(self, tool: str, arguments: Arguments) -> Any:
-        """Ask a tool beside the walk; its refusals are no events of the walk."""
+        """Ask a tool beside the pages."""
         call = ToolCall(tool=tool, arguments=arguments)
         result = self._resending.send(
-            lambda _: self._ask(call, token=None, repeatable=True, tell=_untold)
+            lambda _: self._ask(call, token=None, repeatable=True, tell=self.refused_aside)
         )
         return content_of(result, self._facts.content, tool)
 
@@ -280,10 +280,6 @@ class McpTool(Source):
                 pause=self._surroundings.sleep,
             )
         return self._session
-
-
-def _untold(status: int | None, reason: str, digest: bytes, at: datetime) -> None:
-    """Leave refusals of side questions out of the walk's events."""
 
 
 PROTOCOL: Final = Protocol(facts=McpToolSource, open=McpTool)

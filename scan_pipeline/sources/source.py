@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import TypeAlias
 
 from scan_pipeline.core.contract import SourceFacts
@@ -53,6 +54,7 @@ class Source(ABC):
     """
 
     adapter: AdapterRevision
+    _hearer: RefusedCallback | None = None
 
     @property
     @abstractmethod
@@ -76,6 +78,35 @@ class Source(ABC):
             used: seconds used of it so far, without waits that the source asked for.
         """
         del limit, used
+
+    def tell_aside(self, refused: RefusedCallback) -> None:
+        """Be told, before requests, who hears of answers refused beside the pages.
+
+        Beside them are `opening` and `closing`, and whatever else is asked that is no page: who we
+        are, a bound, a token of the source's state, counts.
+        """
+        self._hearer = refused
+
+    def refused_aside(self, status: int | None, reason: str, digest: bytes, at: datetime) -> None:
+        """Tell of an answer refused beside the pages.
+
+        Args:
+            status: HTTP status, None where no answer came.
+            reason: one word, as in `Refusal`.
+            digest: SHA-256 of what came.
+            at: when it came, UTC.
+        """
+        if self._hearer is not None:
+            self._hearer(
+                Refusal(
+                    position=Position(),
+                    status=status,
+                    reason=reason,
+                    body_digest=digest,
+                    at=at,
+                    asked="beside",
+                )
+            )
 
     def principal(self) -> bytes | None:
         """Return what tells one principal from another, None where no credential is sent.

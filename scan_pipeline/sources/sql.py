@@ -112,13 +112,13 @@ class Sql(Source):
             ContractError: the table or its order is not what a walk needs.
         """
         try:
-            return self._tried(self._opening, _untold)[0]
+            return self._tried(self._opening, self._aside)[0]
         except ProtocolError as error:
             raise ContractError(f"{self._facts.name}: {error}. Check the scan file") from error
 
     def closing(self, position: Position) -> Opening:
         """Return who we are, and the counts by partition under the same snapshot."""
-        return self._tried(lambda: self._closing(position), _untold)[0]
+        return self._tried(lambda: self._closing(position), self._aside)[0]
 
     def fetch(self, position: Position, *, refused: RefusedCallback) -> Page:
         """Return the rows after the position; see `Source.fetch`."""
@@ -237,6 +237,9 @@ class Sql(Source):
             return None
         return connection.scalar(sa.text("SELECT current_user"))
 
+    def _aside(self, reason: str) -> None:
+        self.refused_aside(None, reason, sha256().digest(), self._clock())
+
     def _tried(self, does: Callable[[], T], tell: Callable[[str], None]) -> tuple[T, int]:
         """Do something until it is answered; return what came of it, and after how many tries."""
         attempts = 0
@@ -267,10 +270,6 @@ class Sql(Source):
             return retrying(once), attempts
         except TransientSourceError as error:
             raise SourceUnavailableError(f"{error}; gave up after {attempts} tries") from error
-
-
-def _untold(reason: str) -> None:
-    """Leave refusals of side questions out of the walk's events."""
 
 
 PROTOCOL: Final = Protocol(facts=SqlSource, open=Sql)

@@ -1,16 +1,13 @@
 """First stage: follow the source to its declared end, every event durable."""
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-from scan_pipeline.core.canonical import items_digest
 from scan_pipeline.core.contract import ContractDigests, Scan, scan_json
 from scan_pipeline.core.errors import (
     CancelledError,
-    ContinuationConsumedError,
     ProtocolError,
     ScanPipelineError,
     TamperedError,
@@ -21,6 +18,7 @@ from scan_pipeline.core.walk import Walk
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.connector_checks import other_code
 from scan_pipeline.stages.evidence import check_chain
+from scan_pipeline.stages.reading_again import ReadingAgain
 from scan_pipeline.stages.recorder import Recorder
 from scan_pipeline.stages.released import released
 from scan_pipeline.stages.stopped import CANCELLED, FINISHED, Stopped, limited, stopped_by, windowed
@@ -76,6 +74,16 @@ class Enumeration:
         self._walk = Walk(scan.source, scan.contract)
         self._shard, self._after_walk = shard, after
         self._stored = StoredPages(store, source=source, shard=shard)
+        self._aside: list[Refusal] = []
+        self._again = ReadingAgain(
+            scan,
+            source=source,
+            store=store,
+            walk=self._walk,
+            shard=shard,
+            check_cancelled=check_cancelled,
+            refused=self._aside.append,
+        )
 
     def run(self, *, restart_of: str | None) -> None:
         """Walk to an end of some kind and close the generation; a closed one is left as it is.
@@ -114,6 +122,7 @@ class Enumeration:
                 recorder.flush()
                 log = EventLog(last=recorder.last or past[-1])
             facts = self._close_facts(recorder, stopped, opening)
+            self._put_aside(log, recorder)
             recorder.put(log.close(facts, at=self._clock()))
             recorder.finish()
         finally:
@@ -139,6 +148,7 @@ class Enumeration:
     ) -> tuple[datetime, Opening, Stopped | None]:
         """Commit the open event before the first page is asked for, or take up an old one."""
         asker = Asker(self._source, self._store)
+        self._source.tell_aside(self._aside.append)
         opening, failed = Opening(), None
         self._source.allow(self._scan.contract.limits.seconds, used=0.0)
         try:
@@ -151,6 +161,7 @@ class Enumeration:
                 begun, opening, asker, consistency=self._scan.contract.consistency
             )
         if past:
+            self._put_aside(log, recorder)
             return past[0].received_at, Opening(**past[0].facts["before"]), failed
         now = self._clock()
         facts = {
@@ -167,6 +178,7 @@ class Enumeration:
             **follows(self._after_walk),
         }
         recorder.put(log.open(facts, at=now))
+        self._put_aside(log, recorder)
         recorder.flush()
         return now, opening, failed
 
@@ -228,45 +240,16 @@ class Enumeration:
         )
 
     def _take_up(self, pages: list[Event], opening: Opening) -> Position | None:
-        """Return where to ask next: the first page, or after the last one committed.
-
-        Raises:
-            ProtocolError: `page_changed_on_resume`, the last page reads differently now.
-            ContinuationConsumedError: the walk's continuations cannot be used again.
-        """
-        first = Position(high_water_mark=opening.high_water_mark)
+        """Return where to ask next: the first page, or after the last one committed."""
         if not pages:
-            return first
-        if self._scan.source.continuation != "repeatable":
-            raise ContinuationConsumedError(
-                "the walk broke off and its continuations work only once; a new generation must "
-                "begin"
-            )
-        last, pin = pages[-1], self._walk.pin  # by the name that the stored pages show
-        if not self._reads_equal(last, opening):
-            raise ProtocolError(
-                "page_changed_on_resume",
-                f"page {len(pages)} holds other records than when it was admitted",
-            )
-        if last.end_signal is not None:
-            return None
-        return Position(
-            token=self._stored.token_after(last),
-            pin=pin,
-            high_water_mark=opening.high_water_mark,
-        )
+            return Position(high_water_mark=opening.high_water_mark)
+        return self._again.going_on_after(pages[-1], opening)
 
-    def _reads_equal(self, admitted: Event, opening: Opening) -> bool:
-        """Read an admitted page again, under the pin, and say whether it is the same page."""
-        self._check_cancelled()
-        position = Position(
-            token=self._stored.position(admitted).token,
-            pin=self._walk.pin,
-            high_water_mark=opening.high_water_mark,
-        )
-        page = self._source.fetch(position, refused=lambda _: None)
-        of_pin = self._walk.pin is None or self._walk.is_of_pin(page.reported.pin)
-        return of_pin and items_digest(page.leaf_hashes) == admitted.items_digest
+    def _put_aside(self, log: EventLog, recorder: Recorder) -> None:
+        """Hand over what was refused beside the walk's way: it leaves the walk where it stands."""
+        for refusal in self._aside:
+            recorder.put(log.refused(refusal))
+        self._aside.clear()
 
     def _close_facts(
         self, recorder: Recorder, stopped: Stopped, opening: Opening
@@ -297,23 +280,11 @@ class Enumeration:
         }
 
     def _recheck(self, recorder: Recorder, opening: Opening) -> list[dict[str, Any]]:
-        """Read the first page and seeded random ones again under the pin, and compare.
-
-        An echoed pin proves nothing by itself. Where continuations work only once, the first
-        page alone can be read again.
-        """
+        """Read pages again where a pin is to be proven."""
         if self._scan.contract.consistency != "snapshot" or self._walk.pin is None:
             return []
         recorder.flush()
-        pages = [each for each in self._store.events(self._shard) if each.event == "page"]
-        chosen = [pages[0]]
-        if self._scan.source.continuation != "single_use" and len(pages) > 1:
-            seeded = random.Random(f"{self._scan.name}/{self._store.generation}")  # noqa: S311
-            wanted = min(self._scan.operation.recheck_pages, len(pages) - 1)
-            chosen += seeded.sample(pages[1:], wanted)
-        return [
-            {"page": event.page, "equal": self._reads_equal(event, opening)} for event in chosen
-        ]
+        return self._again.recheck(opening)
 
     def _stopped(self, error: ScanPipelineError) -> Stopped:
         """Turn an error that ends a walk into the way it stopped; raise any other."""

@@ -108,13 +108,20 @@ def _pin_evidence(scan: Scan, pages: Sequence[Event], close: dict[str, Any] | No
     version = pages[0].facts["pin"]
     pin = scan.source.snapshot
     # What a continuation carries is not ours to read: there, every answer names its version.
-    asked = "pin" if pin is not None and pin.travels_in == "continuation" else "sent_pin"
+    carried = pin is not None and pin.travels_in == "continuation"
+    asked = "pin" if carried else "sent_pin"
     sent, named = True, version
     for event in pages[1:]:
         sent = sent and event.facts[asked] == named
+        # A number is no text; what we send is text whatever the source named.
+        sent = sent and (not carried or _is_number(event) == _is_number(pages[0]))
         named = (pin is not None and pin.rotates and event.facts["pin"]) or named
     checked = close["recheck"] if close else []
     recheck: Recheck = "not_done"
     if checked:
         recheck = "equal" if all(each["equal"] for each in checked) else "differs"
     return PinEvidence(version=version, sent_on_every_request=sent, recheck=recheck)
+
+
+def _is_number(page: Event) -> bool:
+    return page.facts.get("pin_is_number", False)

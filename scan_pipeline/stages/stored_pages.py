@@ -76,6 +76,7 @@ class StoredPages:
                 remaining=facts["remaining"],
                 page=facts["page"],
                 pin=facts["pin"],
+                pin_is_number=facts.get("pin_is_number", False),
             ),
             attempts=event.attempts or 1,
             requested_at=event.requested_at or event.received_at,

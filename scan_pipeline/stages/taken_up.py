@@ -65,7 +65,7 @@ def changed_since(
         )
     elif (now.principal, now.tenant) != (before.principal, before.tenant):
         told = finding("principal_changed", expected=before.principal, found=now.principal)
-    elif consistency == "change_token" and now.change_token != before.change_token:
+    elif consistency == "change_token" and not now.is_at_token_of(before):
         told = finding("change_token_moved", expected=before.change_token, found=now.change_token)
         return Stopped(traversal="interrupted", stop_reason="change_token_moved", findings=(told,))
     else:

@@ -164,8 +164,14 @@ class EventLog:
         )
 
     def refused(self, refusal: Refusal) -> Event:
-        """Return the event of an answer that was not a page."""
-        cursor = cursor_digest(refusal.position.token)
+        """Return the event of an answer that was not a page.
+
+        What was not asked to go on leaves the walk where it stands.
+        """
+        if self._last is not None and refusal.asked != "page":
+            cursor = self._last.cursor_out_digest
+        else:
+            cursor = cursor_digest(refusal.position.token)
         return self._linked(
             event="refused",
             facts=refusal.facts(),

@@ -33,6 +33,7 @@ def reported(around: Any, headers: Mapping[str, str], facts: SourceFacts) -> Rep
         remaining=counted if means == "remaining" else None,
         page=counted if means == "page" else None,
         pin=None if pin is None else str(pin),
+        pin_is_number=isinstance(pin, int),
     )
 
 

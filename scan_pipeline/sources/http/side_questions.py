@@ -1,7 +1,6 @@
 """What is asked beside the pages: who we are, the bound, the change token, counts by partition."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -12,7 +11,7 @@ from scan_pipeline.sources.http.envelope import ABSENT, value_at
 from scan_pipeline.sources.http.facts import HttpFacts
 from scan_pipeline.sources.http.request import JSON, Added
 from scan_pipeline.sources.http.responses import Answer
-from scan_pipeline.sources.http.transport import Call, Transport, read_json
+from scan_pipeline.sources.http.transport import Call, Refused, Transport, read_json
 
 T = TypeVar("T")
 
@@ -23,10 +22,11 @@ class SideQuestions:
     Args:
         facts: the collection.
         transport: what carries the requests.
+        refused: told of every answer that was refused.
     """
 
-    def __init__(self, facts: HttpFacts, transport: Transport) -> None:
-        self._facts, self._transport = facts, transport
+    def __init__(self, facts: HttpFacts, transport: Transport, *, refused: Refused) -> None:
+        self._facts, self._transport, self._refused = facts, transport, refused
 
     def identity(self) -> tuple[str | None, str | None]:
         """Return principal and tenant as the source reports them, None where it was not asked."""
@@ -52,15 +52,17 @@ class SideQuestions:
         bound = self._facts.high_water_mark
         return None if bound is None else bound_in(self._get(bound.url), bound.at, where=bound.url)
 
-    def change_token(self) -> str | None:
-        """Return the source's token of its state, None where none is declared."""
+    def change_token(self) -> tuple[str | None, bool]:
+        """Return the source's token of its state, None where none is declared; is it a number?"""
         facts = self._facts.change_token
         if facts is None:
-            return None
+            return None, False
         if facts.header is None:
-            return bound_in(self._get(facts.url), facts.at, where=facts.url)
+            around = self._get(facts.url)
+            token = bound_in(around, facts.at, where=facts.url)
+            return token, isinstance(value_at(around, facts.at), int)
         headers = self._send(facts.url, read=lambda answer: answer.headers)
-        return strong_token(headers.get(facts.header), header=facts.header, where=facts.url)
+        return strong_token(headers.get(facts.header), header=facts.header, where=facts.url), False
 
     def partition_counts(self, held_still: Iterable[Added]) -> dict[str, int] | None:
         """Return the source's counts by partition, under the same pin and bound."""
@@ -93,7 +95,7 @@ class SideQuestions:
             content=None if body is None else canonical_json(dict(body)),
             success=(HTTPStatus.OK,) if body is None else (HTTPStatus.OK, HTTPStatus.CREATED),
         )
-        return self._transport.send(call, read=read, refused=_untold).value
+        return self._transport.send(call, read=read, refused=self._refused).value
 
 
 MAX_NAME = 256
@@ -194,7 +196,3 @@ def counts_in(
             raise ProtocolError("reported_invalid", f"no counts by partition at {'.'.join(at)}")
         found[str(partition)] = number
     return found
-
-
-def _untold(status: int | None, reason: str, digest: bytes, at: datetime) -> None:
-    """Leave refusals of side questions out of the walk's events."""

@@ -81,7 +81,7 @@ class HttpSource(Source):
             network=network or facts.network,
             origins=origins,
         )
-        self._aside = SideQuestions(facts, self._transport)
+        self._aside = SideQuestions(facts, self._transport, refused=self.refused_aside)
         self._identity = SameIdentity(
             self._aside.identity, changes=lambda: self._transport.credential_changes
         )
@@ -124,22 +124,27 @@ class HttpSource(Source):
 
     def opening(self) -> Opening:
         """Return the change token, and what else is to be known before the first page."""
-        token = self._aside.change_token()  # first: what is asked after it lies within
+        token, is_number = self._aside.change_token()  # first: what is asked after it lies within
         principal, tenant = self._identity.opened()
         return Opening(
             principal=principal,
             tenant=tenant,
             high_water_mark=self._aside.high_water_mark(),
             change_token=token,
+            change_token_is_number=is_number,
         )
 
     def closing(self, position: Position) -> Opening:
         """Return identity, counts by partition under the same pin, and the change token."""
         principal, tenant = self._aside.identity()
         counts = self._aside.partition_counts(self.request.held_still(position))
-        token = self._aside.change_token()  # last: what was asked before it lies within
+        token, is_number = self._aside.change_token()  # last: what was asked before it lies within
         return Opening(
-            principal=principal, tenant=tenant, partition_counts=counts, change_token=token
+            principal=principal,
+            tenant=tenant,
+            partition_counts=counts,
+            change_token=token,
+            change_token_is_number=is_number,
         )
 
     def fetch(self, position: Position, *, refused: RefusedCallback) -> Page:
