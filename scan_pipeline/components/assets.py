@@ -40,6 +40,9 @@ from scan_pipeline.stages.walks import is_over, last_walk
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.table_reader import TableReader
 
+NOTHING_STAGED: Final = ("evidence_altered", "not_reconcilable", "data_key_destroyed")
+"""Findings of the records stage that say why no record could be staged."""
+
 TOLD_PAGES: Final = 100
 """After so many pages a walk says in the log how far it is."""
 
@@ -225,7 +228,7 @@ def _staged(pipeline: Pipeline) -> Pipeline:
     if pipeline.is_sealed():
         return pipeline
     found = pipeline.store.read_findings(stage="records")
-    if any(each.code in ("evidence_altered", "not_reconcilable") for each in found):
+    if any(each.code in NOTHING_STAGED for each in found):
         return pipeline  # nothing could be staged, and the receipt will say so
     admitted = sum(each.returned or 0 for each in pipeline.store.events())
     batches = pipeline.store.records().batches(pipeline.generation, columns=("scan_generation",))

@@ -105,21 +105,29 @@ def settle_older(
     """
     workspace, scan = opened.workspace, opened.scan
     workspace.begin(scan.name)
-    repair_receipts(scan.name, workspace=workspace)
-    repair_published(scan, workspace=workspace)
+    for repair in (
+        lambda: repair_receipts(scan.name, workspace=workspace),
+        lambda: repair_published(scan, workspace=workspace),
+    ):
+        try:
+            repair()
+        except ScanPipelineError as error:
+            log.warning("what earlier runs left half written cannot be repaired: %s", error)
     receipts = workspace.receipts(scan.name)
     pages = workspace.store(scan.name, generation).pages()
     older = [
         each
         for each in sorted(pages.generations(), key=generation_order)
-        if generation_order(each) < generation_order(generation) and not receipts.has(each)
+        if generation_order(each) < generation_order(generation)
     ]
     closed = list[StoredReceipt]()
     for each in older:
-        if is_held(opened.face, each, instance=instance):
-            log.info("generation %s is open and a run holds it", each)
-            continue
         try:
+            if receipts.has(each):
+                continue
+            if is_held(opened.face, each, instance=instance):
+                log.info("generation %s is open and a run holds it", each)
+                continue
             events = workspace.store(scan.name, each).events()
             closed.append(abandon(each, scan, workspace=workspace, events=events))
         except ScanPipelineError as error:

@@ -74,6 +74,10 @@ def satisfies(
     return scope == wish_scope or SCOPE_RANK[scope] > SCOPE_RANK[wish_scope]
 
 
+WITHOUT_FIGURES: Final = ("not_reconcilable", "data_key_destroyed")
+"""Findings of the records stage that say why there are no figures."""
+
+
 def judge(
     scan: Scan,
     walk: WalkEvidence,
@@ -98,9 +102,9 @@ def judge(
     """
     added = tuple(_judged_findings(scan, walk, figures))
     inside = tuple(
-        each for each in staged if each.severity == "warning" or each.code == "not_reconcilable"
+        each for each in staged if each.severity == "warning" or each.code in WITHOUT_FIGURES
     )
-    if any(each.code == "not_reconcilable" for each in inside):
+    if any(each.code in WITHOUT_FIGURES for each in inside):
         added = tuple(each for each in added if each.code != "no_denominator")  # none was looked at
     findings = (*walk.findings, *inside, *figures.findings, *added)
     errors = [each for each in findings if each.severity == "error"]

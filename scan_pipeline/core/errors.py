@@ -3,6 +3,7 @@
     ScanPipelineError
     ├── RetryError           send the same request again, after a wait
     ├── RestartError         begin a new generation from nothing
+    │   └── KeyDestroyedError  what the destroyed key sealed is erased
     ├── NarrowError          ask for less: a limit, a window or a budget was hit
     ├── ContractError        fix the scan file, the configuration or the command
     │   └── ConfigurationError
@@ -107,6 +108,10 @@ class TransientSourceError(RetryError):
     def __init__(self, reason: str, message: str, *, wait: float | None = None) -> None:
         super().__init__(message)
         self.reason, self.wait = reason, wait
+
+
+class KeyDestroyedError(RestartError):
+    """What is asked for was sealed with a key that was destroyed: it is erased, not damaged."""
 
 
 class SnapshotExpiredError(RestartError):

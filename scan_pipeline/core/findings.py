@@ -175,6 +175,11 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "a continuation that works once may have been used up by a lost answer",
             _NEW_GENERATION,
         ),
+        "data_key_destroyed": _kind(
+            "error",
+            "the key that sealed what was read was destroyed: nothing of it can be opened",
+            _NEW_GENERATION,
+        ),
         "source_unavailable": _kind(
             "warning",
             "the source did not answer within the retries allowed",

@@ -24,6 +24,7 @@ StopReason: TypeAlias = Literal[
     "abandoned",
     "source_window",
     "continuation_consumed",
+    "data_key_destroyed",
     "change_token_moved",
     "principal_changed",
     "source_unavailable",

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from scan_pipeline.core.errors import ContractError, ScanPipelineError
+from scan_pipeline.core.errors import ContractError, KeyDestroyedError, ScanPipelineError
 from scan_pipeline.core.value import record
 
 T = TypeVar("T")
@@ -120,7 +120,7 @@ class Checks:
         """
         try:
             return look()
-        except ContractError as error:
+        except (ContractError, KeyDestroyedError) as error:
             self.leave(name, error)
         except UNREADABLE as error:
             told = str(error) if isinstance(error, ScanPipelineError) else repr(error)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 
 from scan_pipeline.core.canonical import items_digest, leaf_hashes
-from scan_pipeline.core.errors import ConfigurationError, TamperedError
+from scan_pipeline.core.errors import ConfigurationError, KeyDestroyedError, TamperedError
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.audit_report import UNREADABLE, Checks
 from scan_pipeline.stages.not_reconcilable import is_not_reconcilable
@@ -81,7 +81,7 @@ def check_bodies(
             if items_digest(leaf_hashes(source.records(body))) != event.items_digest:
                 raise TamperedError("pages", f"the records of page {page} are not its own")
             seen.append(page)
-    except ConfigurationError as error:
+    except (ConfigurationError, KeyDestroyedError) as error:
         checks.leave(name_of("bodies", shard), error, expected=f"{len(admitted)} bodies")
         return False
     finally:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from scan_pipeline.core.contract import ContractDigests, Scan, scan_json
 from scan_pipeline.core.errors import (
     CancelledError,
+    KeyDestroyedError,
     ProtocolError,
     ScanPipelineError,
     TamperedError,
@@ -139,7 +140,7 @@ class Enumeration:
             for page in self._stored.pages(pages):
                 self._walk.before_request(page.position, seconds=0.0)
                 self._walk.admit(page)
-        except (ProtocolError, TamperedError) as error:
+        except (ProtocolError, TamperedError, KeyDestroyedError) as error:
             return self._stopped(error)
         return None
 

@@ -7,9 +7,11 @@ as ever; tomorrow it may be done.
 
 from collections.abc import Iterable, Sequence
 
+from scan_pipeline.core.coverage import WITHOUT_FIGURES
 from scan_pipeline.core.errors import (
     ConfigurationError,
     ContractError,
+    KeyDestroyedError,
     ProtocolError,
     ScanPipelineError,
     TamperedError,
@@ -20,6 +22,7 @@ from scan_pipeline.stages.reconcile import Reconciled
 from scan_pipeline.store.events import Event
 
 CODE = "not_reconcilable"
+ERASED = "data_key_destroyed"
 
 
 def why_not_staged(error: ScanPipelineError) -> Finding:
@@ -28,6 +31,8 @@ def why_not_staged(error: ScanPipelineError) -> Finding:
     Raises:
         ScanPipelineError: it is another one.
     """
+    if isinstance(error, KeyDestroyedError):
+        return finding(ERASED, expected="pages that a key on the ring opens", found=error)
     if isinstance(error, TamperedError) and error.what == "body":
         return finding("evidence_altered", expected="the bodies that were admitted", found=error)
     if isinstance(error, ProtocolError):
@@ -42,7 +47,7 @@ def why_not_reconciled(error: ScanPipelineError) -> Finding:
 
 def is_not_reconcilable(staged: Iterable[Finding]) -> bool:
     """Say whether the findings of the records stage tell that there are no figures."""
-    return any(each.code == CODE for each in staged)
+    return any(each.code in WITHOUT_FIGURES for each in staged)
 
 
 def not_reconciled(events: Sequence[Event]) -> Reconciled:

@@ -134,8 +134,10 @@ def settle_open(scan: Scan, *, workspace: Workspace) -> Settled:
     resumed: str | None = None
     others = list[tuple[str, list[Event]]]()
     left = list[LeftOpen]()
-    for generation in reversed([each for each in walked if not receipts.has(each)]):
+    for generation in reversed(walked):
         try:
+            if receipts.has(generation):
+                continue
             events = workspace.store(scan.name, generation).events()
             taken_up = resumed is None and _goes_on(scan, generation, events, workspace=workspace)
         except ScanPipelineError as error:
@@ -215,7 +217,8 @@ def repair_receipts(scan: str, *, workspace: Workspace) -> None:
     """Write the files of committed receipts that a break left without one."""
     receipts = workspace.receipts(scan)
     for generation in receipts.unfiled():
-        receipts.repair(generation)
+        with suppress(TamperedError):  # the audit names it; the others are written all the same
+            receipts.repair(generation)
 
 
 def repair_published(scan: Scan, *, workspace: Workspace) -> None:

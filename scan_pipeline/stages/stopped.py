@@ -5,6 +5,7 @@ from typing import Final
 from scan_pipeline.core.errors import (
     AccessRefusedError,
     ContinuationConsumedError,
+    KeyDestroyedError,
     ProtocolError,
     ScanPipelineError,
     SnapshotExpiredError,
@@ -38,6 +39,7 @@ CANCELLED: Final = Stopped(
 BEGUN_AGAIN: Final[tuple[StopReason, ...]] = (
     "snapshot_expired",
     "continuation_consumed",
+    "data_key_destroyed",
     "change_token_moved",
     "principal_changed",
 )
@@ -46,6 +48,7 @@ BEGUN_AGAIN: Final[tuple[StopReason, ...]] = (
 _INTERRUPTED: Final[tuple[tuple[type[ScanPipelineError], StopReason], ...]] = (
     (SnapshotExpiredError, "snapshot_expired"),
     (ContinuationConsumedError, "continuation_consumed"),
+    (KeyDestroyedError, "data_key_destroyed"),
     (AccessRefusedError, "access_refused"),
     (SourceUnavailableError, "source_unavailable"),
     (SourceWindowError, "source_window"),

@@ -37,6 +37,11 @@ class Asker:
             return None
         return self._sealer.names(self._principal, context=self._context)[0]
 
+    def is_forgotten(self, opened: Event) -> bool:
+        """Say whether nobody can tell any more whom a walk was begun by: its key was destroyed."""
+        told = self._principal is not None and opened.facts.get(CREDENTIAL) is not None
+        return told and self._sealer.has_destroyed and not self.is_same(opened)
+
     def is_same(self, opened: Event) -> bool:
         """Say whether a walk was begun with this very credential, whatever key named it."""
         told = opened.facts.get(CREDENTIAL)
@@ -59,6 +64,9 @@ def changed_since(
         consistency: what holds the collection still.
     """
     before = Opening(**opened.facts["before"])
+    if asker.is_forgotten(opened):
+        told = finding("data_key_destroyed", found="a credential that was named under it")
+        return Stopped(traversal="interrupted", stop_reason="data_key_destroyed", findings=(told,))
     if not asker.is_same(opened):
         told = finding(
             "principal_changed", expected="the credential it was begun with", found="another one"

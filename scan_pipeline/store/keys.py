@@ -14,7 +14,6 @@ import hashlib
 import hmac
 import os
 import re
-import stat
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -34,6 +33,7 @@ from securesystemslib.signer import (  # re-exported there without `__all__`
 from scan_pipeline.core.errors import ConfigurationError, ContractError
 from scan_pipeline.core.value import adapter, record
 from scan_pipeline.store.project import Project, create_once, refusals
+from scan_pipeline.store.secret_files import create_secret, read_secret
 from scan_pipeline.store.trust import Trust, TrustedKey, begin_trust
 
 SIGNING_KEY_FILE: Final = "signing_key.pem"
@@ -55,11 +55,13 @@ class DataKey:
         key_id: 16 hex digits, derived from the key.
         key: 32 bytes for AES-256-GCM; never shown.
         older: the keys it replaced, newest first; they open what they sealed, and seal nothing.
+        destroyed: ids of keys that were destroyed; what they sealed is erased.
     """
 
     key_id: str
     key: bytes
     older: tuple["DataKey", ...] = ()
+    destroyed: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"DataKey(key_id={self.key_id!r}, older={self.older!r})"
@@ -94,8 +96,8 @@ def signing_signer(
     path = project.keys / SIGNING_KEY_FILE
     if hindrance is None and not path.exists():
         private = Ed25519PrivateKey.from_private_bytes(random(32))
-        _create_secret(path, data=CryptoSigner(private).private_bytes)
-    pem = _read_secret(path)
+        create_secret(path, data=CryptoSigner(private).private_bytes)
+    pem = read_secret(path)
     if pem is None:
         raise ConfigurationError(
             f"no signing key at {path}; expected the Ed25519 key of {project.trust}, since "
@@ -125,7 +127,9 @@ def data_key(
 ) -> DataKey:
     """Load the key that seals a scan's bodies and tokens, or begin with one.
 
-    It is begun only for a scan without evidence in a local lake, or by `init`.
+    It is begun only for a scan without evidence in a local lake, or by `init`. Where every key was
+    destroyed, a run into a local lake begins another beside them: their ids stay and say what is
+    erased, so that the new one hides nothing.
 
     Args:
         project: where lake and keys are.
@@ -136,22 +140,26 @@ def data_key(
 
     Raises:
         ContractError: the name is none.
-        ConfigurationError: the key is missing and may not be begun here, every key was
-            destroyed, or the file is open to others, malformed or of another scan.
+        ConfigurationError: the key is missing or destroyed and none may be begun here, or the
+            file is open to others, malformed or of another scan.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", scan):
         raise ContractError(f"found the scan name {scan!r}; expected [a-z][a-z0-9_]*")
     path = project.keys / f"{scan}.data_key.json"
     hindrance = _why_no_key(project, create=create, within=Path("evidence") / scan)  # before it
     if hindrance is None and not path.exists():
-        _create_secret(path, data=_new_key_file(random(DATA_KEY_BYTES), scan=scan, now=now))
-    raw = _read_secret(path)
+        create_secret(path, data=_new_key_file(random(DATA_KEY_BYTES), scan=scan, now=now))
+    raw = read_secret(path)
     if raw is None:
         raise ConfigurationError(
             f"no data key at {path}; expected the key that seals {scan}, since {hindrance}: "
             "restore it there, name its folder with SCAN_PIPELINE_KEYS, or begin one with `init`"
         )
-    return _data_key(raw, scan=scan, path=path)
+    file = _read_file(raw, scan=scan, path=path)
+    may_begin = create == "init" or (create == "first_run" and project.local_lake is not None)
+    if may_begin and all(each.key is None for each in file.keys):
+        file = _begin_another(file, path=path, key=random(DATA_KEY_BYTES), now=now)
+    return _data_key(file, path=path)
 
 
 def keyed_digest(data: str, *, key: DataKey) -> str:
@@ -219,27 +227,60 @@ def _key_id(key: bytes) -> str:
     return hashlib.sha256(b"scan-pipeline/data-key-id/v1\x00" + key).hexdigest()[:16]
 
 
-def _new_key_file(key: bytes, *, scan: str, now: datetime) -> bytes:
-    stored = _StoredKey(
+def _new_key(key: bytes, *, now: datetime) -> _StoredKey:
+    return _StoredKey(
         key_id=_key_id(key),
         algorithm="AES-256-GCM",
         created_at=now,
         destroyed_at=None,
         key=base64.b64encode(key).decode(),
     )
-    file = _KeyFile(version=1, scan=scan, keys=(stored,))
+
+
+def _new_key_file(key: bytes, *, scan: str, now: datetime) -> bytes:
+    return _as_bytes(_KeyFile(version=1, scan=scan, keys=(_new_key(key, now=now),)))
+
+
+def _as_bytes(file: _KeyFile) -> bytes:
     return adapter(_KeyFile).dump_json(file, indent=2) + b"\n"
 
 
-def _data_key(raw: bytes, *, scan: str, path: Path) -> DataKey:
-    newest: DataKey | None = None
+def _begin_another(file: _KeyFile, *, path: Path, key: bytes, now: datetime) -> _KeyFile:
+    """Put a key beside those that were destroyed; of two runs at once one does it."""
+    following = path.with_suffix(".next")
+    if not create_once(following, data=b"", mode=0o600):
+        raise ConfigurationError(
+            f"{following} is there: found another run that begins a key, or one that broke off; "
+            "expected none: run again, and remove that file where no run is working"
+        )
+    try:
+        held = _read_file(read_secret(path) or b"", scan=file.scan, path=path)
+        if held != file:
+            return held
+        grown = replace(file, keys=(*file.keys, _new_key(key, now=now)))
+        following.write_bytes(_as_bytes(grown))
+        following.replace(path)
+        return grown
+    finally:
+        following.unlink(missing_ok=True)
+
+
+def _read_file(raw: bytes, *, scan: str, path: Path) -> _KeyFile:
     try:
         file = adapter(_KeyFile).validate_json(raw)
     except ValidationError as error:
         file, wrong = None, refusals(error)
     else:
         wrong = None if file.scan == scan else f"it is the file of scan {file.scan!r}"
-    for stored in file.keys if file else ():
+    # Raised out of the parser's reach, whose error would carry the keys as its input.
+    if wrong is not None or file is None:
+        raise ConfigurationError(f"{path}: {wrong}; expected a data key file: restore it")
+    return file
+
+
+def _data_key(file: _KeyFile, *, path: Path) -> DataKey:
+    newest, wrong = None, None
+    for stored in file.keys:
         if (stored.key is None) == (stored.destroyed_at is None):
             wrong = f"key {stored.key_id} is neither kept nor destroyed"
         elif stored.key is not None:
@@ -248,14 +289,16 @@ def _data_key(raw: bytes, *, scan: str, path: Path) -> DataKey:
                 wrong = f"key {stored.key_id} is not the key of that id"
             older = (replace(newest, older=()), *newest.older) if newest else ()
             newest = DataKey(key_id=stored.key_id, key=key, older=older)
-    # Raised out of the parser's reach, whose error would carry the keys as its input.
     if wrong is not None:
         raise ConfigurationError(f"{path}: {wrong}; expected a data key file: restore it")
     if newest is None:
         raise ConfigurationError(
-            f"{path}: every data key of {scan} was destroyed; expected one that seals: add one"
+            f"every data key of {file.scan} was destroyed ({path}), and what they sealed is "
+            "erased; expected one that seals. A run into a local lake begins another; for a remote "
+            "one, put a key behind them with `data_key(create='init')` and give every host this file"
         )
-    return newest
+    gone = tuple(each.key_id for each in file.keys if each.key is None)
+    return replace(newest, destroyed=gone)
 
 
 def _decoded(text: str) -> bytes:
@@ -263,38 +306,3 @@ def _decoded(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except ValueError:
         return b""
-
-
-def _create_secret(path: Path, *, data: bytes) -> None:
-    """Put a private file where none is; who comes second leaves the first one's as it is."""
-    folder = path.parent
-    if not folder.exists():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # The default place may lie in a work tree: no key is ever offered for a commit.
-        create_once(folder / ".gitignore", data=b"*\n", mode=0o600)
-    if (mode := stat.S_IMODE(folder.stat().st_mode)) & 0o077:
-        raise ConfigurationError(
-            f"the folder of keys {folder} has mode {mode:04o}; expected 0700 before a key is put "
-            f"there: chmod 700 {folder}"
-        )
-    create_once(path, data=data, mode=0o600)
-
-
-def _read_secret(path: Path) -> bytes | None:
-    """Read a private file, None where there is none; mounted ones may be 0440."""
-    try:
-        with path.open("rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            data = file.read()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise ConfigurationError(
-            f"{path} cannot be read: {error.strerror}; expected a private key file of this user"
-        ) from error
-    if mode & 0o027:
-        raise ConfigurationError(
-            f"{path} has mode {mode:04o}: others may read or write this key; expected 0600: "
-            f"chmod 600 {path}, and think of the key as known"
-        )
-    return data

@@ -29,7 +29,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from scan_pipeline.core.errors import ConfigurationError, NarrowError, TamperedError
+from scan_pipeline.core.errors import (
+    ConfigurationError,
+    KeyDestroyedError,
+    NarrowError,
+    TamperedError,
+)
 from scan_pipeline.store.keys import DataKey, RandomBytes
 
 VERSION: Final = b"\x01"
@@ -64,10 +69,16 @@ class Sealer:
         }
         self._sealing = AESGCM(data_key.key)
         self._naming = [_naming_key(key.key) for key in (data_key, *data_key.older)]
+        self._destroyed = data_key.destroyed
         self._random = random
         self._max_plain_bytes = max_plain_bytes
         self._compressor = zstandard.ZstdCompressor(compression_params=_FAST)
         self._decompressor = zstandard.ZstdDecompressor()
+
+    @property
+    def has_destroyed(self) -> bool:
+        """Whether a key of this scan was destroyed, so that some content may be erased."""
+        return bool(self._destroyed)
 
     def seal(self, plain: bytes, *, context: bytes, compress: bool) -> bytes:
         """Seal one cell.
@@ -110,6 +121,7 @@ class Sealer:
 
         Raises:
             TamperedError: damaged, edited, cut, or not the cell that the context names.
+            KeyDestroyedError: sealed with a key that was destroyed.
             ConfigurationError: sealed with a key that is not on the ring.
         """
         where = context.decode(errors="replace")
@@ -117,10 +129,16 @@ class Sealer:
             raise _tampered(where, f"{len(sealed)} bytes of version {sealed[:1].hex() or 'none'}")
         header, nonce = sealed[:HEADER_BYTES], sealed[HEADER_BYTES : HEADER_BYTES + NONCE_BYTES]
         if (key := self._ring.get(header[1:])) is None:
+            if header[1:].hex() in self._destroyed:
+                raise KeyDestroyedError(
+                    f"{where} is sealed with data key {header[1:].hex()}, which was destroyed: "
+                    "this content is erased; expected a key on the ring: begin a new generation"
+                )
             ring = ", ".join(key_id.hex() for key_id in self._ring)
             raise ConfigurationError(
                 f"{where} is sealed with data key {header[1:].hex()}; expected one of {ring}: "
-                "bring that key back, or, if it was destroyed, this content is erased"
+                "bring that key back; where it is gone for good, set its `key` to null and its "
+                "`destroyed_at` in the key file, and this content counts as erased"
             )
         try:
             content = key.decrypt(nonce, sealed[HEADER_BYTES + NONCE_BYTES :], header + context)

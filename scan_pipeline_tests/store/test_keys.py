@@ -255,10 +255,32 @@ def test_a_destroyed_key_is_off_the_ring_and_its_id_stays(project: Project) -> N
         "key": None,
     }
     edit_keys(project, lambda file: file["keys"].append(destroyed))
-    assert data_key(project, scan="customers", now=AT) == kept
+    assert data_key(project, scan="customers", now=AT) == replace(kept, destroyed=("0" * 16,))
 
     edit_keys(project, lambda file: file.update(keys=[destroyed]))
     with pytest.raises(ConfigurationError, match="every data key of customers was destroyed"):
+        data_key(project, scan="customers", now=AT, create="never")
+
+
+def test_a_run_begins_another_key_beside_the_destroyed_ones(project: Project) -> None:
+    first = data_key(project, scan="customers", now=AT)
+    at = "2026-06-01T00:00:00Z"
+    edit_keys(project, lambda file: file["keys"][0].update(key=None, destroyed_at=at))
+    another = data_key(project, scan="customers", now=AT)
+
+    assert another.key_id != first.key_id
+    assert (another.older, another.destroyed) == ((), (first.key_id,))
+    assert data_key(project, scan="customers", now=AT, create="never") == another
+    assert not list(project.keys.glob("*.next"))
+
+
+def test_a_key_that_another_run_begins_is_waited_for(project: Project) -> None:
+    data_key(project, scan="customers", now=AT)
+    at = "2026-06-01T00:00:00Z"
+    edit_keys(project, lambda file: file["keys"][0].update(key=None, destroyed_at=at))
+    (project.keys / "customers.data_key.next").write_bytes(b"")
+
+    with pytest.raises(ConfigurationError, match="run again"):
         data_key(project, scan="customers", now=AT)
 
 
