@@ -295,7 +295,7 @@ def _data_key(file: _KeyFile, *, path: Path) -> DataKey:
         raise ConfigurationError(
             f"every data key of {file.scan} was destroyed ({path}), and what they sealed is "
             "erased; expected one that seals. A run into a local lake begins another; for a remote "
-            "one, put a key behind them with `data_key(create='init')` and give every host this file"
+            "one, put a key behind them with `data_key(create='init')` and share the file"
         )
     gone = tuple(each.key_id for each in file.keys if each.key is None)
     return replace(newest, destroyed=gone)
