@@ -1,5 +1,6 @@
 """`read`: the records of one generation, as far as its receipt opens them."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, get_args
 
 import click
@@ -35,6 +36,12 @@ TABLE_LIMIT = 20
     metavar="ID",
     help="Read what this receipt opened, also where it is superseded; every row then says so.",
 )
+@click.option(
+    "--max-age",
+    type=click.FloatRange(min=0),
+    metavar="HOURS",
+    help="Refuse what was read from its source longer ago.",
+)
 @click.option("--limit", type=click.IntRange(min=0), help="Give so many records at most.")
 @click.option(
     "--format",
@@ -54,6 +61,7 @@ def read(
     at_least: Wish | None,
     accept: ConclusionScope | None,
     receipt_id: str | None,
+    max_age: float | None,
     limit: int | None,
     form: Literal["table", "csv", "json"],
     as_json: bool,
@@ -75,6 +83,8 @@ def read(
     collection = Collection(contract, workspace=workspace)
     wish: Wish = at_least or "verified"
     opened = _opened(collection, generation, wish, accept=accept, receipt_id=receipt_id)
+    if max_age is not None:
+        collection.refuse_older(opened.receipt, max_age=timedelta(hours=max_age))
     labelled = isinstance(opened, PartialCollection)
     frame = opened.labelled_frame() if labelled else opened.frame()
     say(opened.warning if labelled else opened.receipt.statement)

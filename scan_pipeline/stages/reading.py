@@ -31,8 +31,8 @@ from scan_pipeline.store.receipts import StoredReceipt, Untrusted
 def open_collection(
     named: str,
     *,
-    lake: str | None = None,
-    folder: Path | None = None,
+    lake: str | Path | None = None,
+    folder: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> "Collection":
     """Open a scan's generations by the scan's name or file.
@@ -47,8 +47,9 @@ def open_collection(
         ContractError: there is no such scan, or its file does not parse.
         ConfigurationError: nothing says where the lake is.
     """
-    folder = folder or Path.cwd()
+    folder = Path.cwd() if folder is None else Path(folder)
     variables = os.environ if environ is None else environ
+    lake = None if lake is None else str(lake)
     workspace = open_workspace(lake=lake, cwd=folder, environ=variables)
     return Collection(find_scan(named, folder=folder).parse(), workspace=workspace)
 
@@ -110,6 +111,21 @@ class Collection:
                 reason=f"{standing.word()}; expected at most {max_age}",
             )
         return unlock(stored, self._scan, workspace=self._workspace, at_least=at_least)
+
+    def refuse_older(self, receipt: Receipt, *, max_age: timedelta) -> None:
+        """Refuse a generation whose newest page was read longer ago than `max_age`.
+
+        Raises:
+            GateClosedError: it is older.
+        """
+        age = self._workspace.clock() - observed_at(receipt)
+        if age > max_age:
+            raise GateClosedError(
+                scan=receipt.scan,
+                generation=receipt.scan_generation,
+                reason=f"it was read from its source {age} ago; expected at most {max_age}. Run "
+                "the scan again, or accept older data",
+            )
 
     def generation(self, generation: str, *, at_least: Wish = "verified") -> VerifiedCollection:
         """Open one generation by name.

@@ -1,7 +1,7 @@
 """Fifth stage: the only way to a generation's records, and it asks for the receipt first."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 import pyarrow as pa
@@ -11,11 +11,15 @@ from scan_pipeline.core.coverage import satisfies
 from scan_pipeline.core.errors import GateClosedError, TamperedError
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
+from scan_pipeline.sources.extras import needs_extra
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.pinning import PinnedFile, PinnedTable, verify_pin
 from scan_pipeline.store.receipts import StoredReceipt
 from scan_pipeline.store.tables import Table
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 Wish = Literal["verified", "corroborated"]
 """The least status a reader of the whole asks for."""
@@ -42,6 +46,19 @@ class VerifiedCollection:
         if not self.receipt.duplicate_ids:
             return self._table.read(self._generation)
         return self.frame().collect().to_arrow(compat_level=pl.CompatLevel.oldest())
+
+    def duckdb(self, connection: "DuckDBPyConnection | None" = None) -> "DuckDBPyRelation":
+        """Return the same rows as a DuckDB relation, read at once.
+
+        Args:
+            connection: where it is to be queried; None for DuckDB's own default.
+
+        Raises:
+            ConfigurationError: DuckDB is not installed.
+        """
+        with needs_extra("duckdb", "the DuckDB view of a collection"):
+            import duckdb  # noqa: PLC0415  # an extra
+        return duckdb.from_arrow(self.arrow(), connection=connection or duckdb.default_connection())
 
     def word(self) -> str:
         """Return the receipt's sentence."""

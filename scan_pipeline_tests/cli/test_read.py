@@ -105,3 +105,12 @@ def test_whole_and_part_are_not_asked_for_at_once(two_nights: CommandLine) -> No
     both = ("--at-least", "verified", "--accept", "bounded_view")
 
     assert two_nights("read", two_nights.shop, *both).exit_code == 2
+
+
+def test_data_older_than_allowed_is_refused(two_nights: CommandLine) -> None:
+    refused = two_nights("read", "shop", "--max-age", "0")
+
+    assert refused.exit_code == 1
+    assert refused.stdout == ""
+    assert "expected at most 0:00:00" in refused.stderr
+    assert two_nights("read", "shop", "--max-age", "48").exit_code == 0
