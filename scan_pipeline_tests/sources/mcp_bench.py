@@ -58,6 +58,7 @@ def as_mcp(attributes: Mapping[str, Any], transport: Mapping[str, Any]) -> dict[
         "errors": ERRORS,
     }
     same = ("records_at", "page_size", "next", "snapshot", "count", "continuation", "content")
+    same += ("end_signal_basis",)
     source |= {name: http[name] for name in same if name in http}
     if "identity" in http:
         identity = {name: http["identity"][name] for name in ("at", "tenant_at")}
