@@ -96,6 +96,8 @@ def _verdict(receipt: Receipt) -> Iterator[Fact]:
         f"{least.nonconforming:,} records that do not conform",
         weight="good" if receipt.accepted else "bad",
     )
+    if receipt.reasons:
+        yield fact("Why it says no more", *map(told, receipt.reasons), weight="poor")
 
 
 def _denominators(receipt: Receipt) -> Iterator[Block]:

@@ -1,13 +1,12 @@
 """Last question: what does it not cover?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scan_pipeline.core.receipt import Receipt, ReceiptFinding
 from scan_pipeline.stages.reporting import meanings
 from scan_pipeline.stages.reporting.document import (
     Block,
-    Cell,
     Command,
     Fact,
     Facts,
@@ -20,6 +19,7 @@ from scan_pipeline.stages.reporting.document import (
 )
 from scan_pipeline.stages.reporting.material import Ledger, Material
 from scan_pipeline.stages.reporting.wording import (
+    LONGEST,
     brief,
     columns,
     fact,
@@ -29,6 +29,9 @@ from scan_pipeline.stages.reporting.wording import (
     visible,
     words,
 )
+
+SHOWN_CASES = 3
+"""Findings of one kind that are shown; `findings` shows all of them."""
 
 SHOWN_RANGES = 20
 """Ranges of missing keys that are shown; the receipt has more of them."""
@@ -56,55 +59,73 @@ def _findings_in_words(receipt: Receipt) -> str:
     total = receipt.findings.total
     if not total:
         return "Nothing was found on the way."
-    return f"{total:,} finding{'s' if total > 1 else ''} stand{'' if total > 1 else 's'} below."
+    return f"{total:,} finding{'s were' if total > 1 else ' was'} made on the way."
 
 
 def _blocks(material: Material) -> Iterator[Block]:
     receipt = material.receipt
     yield Facts(facts=tuple(_facts(material)))
     if receipt.findings.first:
+        kinds = dict[tuple[str, ...], list[ReceiptFinding]]()
+        for each in receipt.findings.first:
+            kind = (each.severity, each.code, each.cause, each.remedy)
+            kinds.setdefault(kind, []).append(each)
         yield Table(
-            caption=f"Findings, the weightiest first: {len(receipt.findings.first):,} of "
-            f"{receipt.findings.total:,}",
-            columns=columns(
-                "severity", "finding", "where", "expected", "found", "cause", "what to do"
-            ),
-            rows=tuple(_row(each) for each in receipt.findings.first),
+            caption=f"Findings by kind, the weightiest first; the receipt carries "
+            f"{len(receipt.findings.first):,} of {receipt.findings.total:,}",
+            columns=columns("severity", "finding", "#carried", "cases", "cause", "what to do"),
+            rows=tuple(_row(each) for each in kinds.values()),
             wordy=True,
         )
 
 
-def _row(each: ReceiptFinding) -> Row:
+def _row(alike: Sequence[ReceiptFinding]) -> Row:
+    """Return the row of findings that differ in where, expected and found alone."""
     weights: dict[str, Weight] = {"error": "bad", "warning": "poor", "note": "plain"}
+    first = alike[0]
     return Row(
         cells=(
-            each.severity,
-            told(words(each.code)),
-            _where(each),
-            told(each.expected),
-            told(each.found),
-            told(each.cause),
-            told(each.remedy),
+            first.severity,
+            told(words(first.code)),
+            number(len(alike)),
+            _cases(alike),
+            told(first.cause),
+            told(first.remedy),
         ),
-        weight=weights[each.severity],
+        weight=weights[first.severity],
     )
 
 
-def _where(each: ReceiptFinding) -> Cell:
+def _cases(alike: Sequence[ReceiptFinding]) -> Phrase:
+    parts = list[str | Told]()
+    for each in alike[:SHOWN_CASES]:
+        parts += ["; "] * bool(parts)
+        parts += _case(each)
+    if len(alike) > SHOWN_CASES:
+        parts.append(f"; and {len(alike) - SHOWN_CASES:,} more")
+    return Phrase(parts=tuple(parts))
+
+
+def _case(each: ReceiptFinding) -> Iterator[str | Told]:
     page = "" if each.page is None else f"page {each.page:,}"
     if each.key is None:
-        return page or "the whole"
-    return Phrase(parts=(f"{page}, key " if page else "key ", Told(text=visible(each.key)[:200])))
+        yield page or "the whole"
+    else:
+        yield f"{page}, key " if page else "key "
+        yield _told_text(each.key)
+    for name, value in (("expected", each.expected), ("found", each.found)):
+        if value is not None:
+            yield f", {name} "
+            yield _told_text(value)
+
+
+def _told_text(value: str) -> Told:
+    text = visible(value)
+    return Told(text=text if len(text) <= LONGEST else f"{text[:LONGEST]}…")
 
 
 def _facts(material: Material) -> Iterator[Fact]:
     receipt = material.receipt
-    reasons = tuple(told(each) for each in receipt.reasons)
-    yield fact(
-        "Why it says no more",
-        *(reasons or ("nothing keeps it from its status",)),
-        weight="poor" if reasons else "plain",
-    )
     yield fact(
         "Limits hit",
         listed(receipt.limits_hit) if receipt.limits_hit else "none",
