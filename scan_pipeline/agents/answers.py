@@ -18,7 +18,7 @@ def answer(cls: type[T]) -> type[T]:
     return value
 
 
-Represents: TypeAlias = Literal["summary", "page", "record", "aggregate", "conclusion"]
+Represents: TypeAlias = Literal["summary", "page", "record", "aggregate", "conclusion", "proposal"]
 """What an answer is: never the collection itself."""
 
 

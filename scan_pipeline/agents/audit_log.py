@@ -30,7 +30,9 @@ class Entry:
         matching: rows that match.
         returned: rows given.
         bytes: bytes given.
-        state: `answered`, or the code of the failure.
+        action: the action that a step is about.
+        proposal: the proposal, keyed.
+        state: `answered`, or the code of the failure; `taken` for a step of a proposal.
         detail: of a failure, what its reader was not told; no values of records.
     """
 
@@ -46,6 +48,8 @@ class Entry:
     matching: int | None = None
     returned: int | None = None
     bytes: int | None = None
+    action: str | None = None
+    proposal: str | None = None
     state: str = "answered"
     detail: str | None = None
 
@@ -69,7 +73,7 @@ class AuditLog:
         """
         facts = {name: value for name, value in entry.__dict__.items() if value is not None}
         facts["at"] = entry.at.isoformat(timespec="milliseconds")
-        for name in ("query", "handle"):
+        for name in ("query", "handle", "proposal"):
             if name in facts:
                 facts[name] = self._keyed(str(entry.scan), facts[name])
         line = json.dumps(facts, sort_keys=True, separators=(",", ":")).encode() + b"\n"

@@ -200,6 +200,14 @@ class Ledger:
             )
             return dict(found.fetchall())
 
+    def verdict(self, handle: str, *, row: int) -> Verdict | None:
+        """Return what one row of a handle was judged as, or None."""
+        with self._opened() as database:
+            found = database.execute(
+                "select verdict from verdicts where handle = ? and row = ?", (handle, row)
+            ).fetchone()
+            return None if found is None else found[0]
+
     def note_full_read(self, handle: str, *, row: int, version: str) -> None:
         """Note that a record was read in full, and its version (leaf hash, hex)."""
         with self._opened() as database:
@@ -342,8 +350,7 @@ def _add(
 def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the first and last of each run of numbers without a gap."""
     first = None
-    nexts = [*rows[1:], None] if rows else []
-    for here, following in zip(rows, nexts, strict=True):
+    for here, following in zip(rows, [*rows[1:], None], strict=True):
         first = here if first is None else first
         if following != here + 1:
             yield first, here

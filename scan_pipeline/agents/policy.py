@@ -30,6 +30,7 @@ from typing import Annotated, Final, Literal
 import yaml
 from pydantic import Field, ValidationError
 
+from scan_pipeline.agents.actions import Action, check_actions
 from scan_pipeline.agents.failures import PolicyError
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.contract import NaturalInt, PositiveInt
@@ -158,6 +159,7 @@ class Policy:
     scans: Mapping[str, ScanPolicy] = field(default_factory=dict[str, ScanPolicy])
     tenants: tuple[_Name, ...] = ()
     limits: Limits = Limits()
+    actions: Mapping[_Name, Action] = field(default_factory=dict[str, Action])
     version: Literal[1] = 1
 
     def __post_init__(self) -> None:
@@ -169,6 +171,7 @@ class Policy:
                 raise ConfigurationError(f"a {what} stands for two principals; expected one each")
         for name, one in self.principals.items():
             self._check(name, one)
+        check_actions(self.actions, principals=self.principals, scans=self.scans)
 
     def _check(self, name: str, one: Principal) -> None:
         if one.tenant is not None and one.tenant not in self.tenants:

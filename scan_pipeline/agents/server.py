@@ -11,6 +11,8 @@ from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp_types import CallToolResult, ToolAnnotations
 
+from scan_pipeline.agents.action_desk import ActionDesk
+from scan_pipeline.agents.action_tools import add_action_tools
 from scan_pipeline.agents.aggregate import aggregate
 from scan_pipeline.agents.answering import Answering, Caller
 from scan_pipeline.agents.answers import (
@@ -206,4 +208,5 @@ def create_server(
         """
         return answer("conclude", lambda who: conclude(desk, who, handle=handle), handle=handle)
 
+    add_action_tools(server, ActionDesk(desk, log=log), answer=answer)
     return server

@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "inclusion": "scan_pipeline.cli.inclusion:inclusion",
     "bundle": "scan_pipeline.cli.bundle:bundle",
     "check-claims": "scan_pipeline.cli.check_claims:check_claims",
+    "actions": "scan_pipeline.cli.actions:actions",
     "serve": "scan_pipeline.cli.serve:serve",
     "simulator": "scan_pipeline.cli.simulator:simulator",
 }

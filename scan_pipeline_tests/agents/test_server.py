@@ -244,6 +244,10 @@ def test_every_tool_says_that_a_page_is_not_the_collection(readers):
         "aggregate",
         "judge",
         "conclude",
+        "propose_action",
+        "list_proposals",
+        "withdraw_proposal",
+        "release_proposal",
     }
     assert all(tool.output_schema for tool in tools.values())
     assert "never the collection" in tools["open_query"].description

@@ -30,7 +30,7 @@ class Call:
     url: str
     params: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
-    method: Annotated[str, Field(pattern="^(GET|POST|DELETE)$")] = "GET"
+    method: Annotated[str, Field(pattern="^(GET|POST|PUT|PATCH|DELETE)$")] = "GET"
     content: bytes | None = field(default=None, repr=False)
     success: tuple[int, ...] = (HTTPStatus.OK,)
     """Statuses that say that the answer is there, and whole."""
