@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from scan_pipeline.agents.answers import Judged
-from scan_pipeline.agents.desk import Desk
+from scan_pipeline.agents.desk import Desk, size_of
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.ledger import Verdict
 
@@ -23,7 +23,8 @@ def judge(desk: Desk, principal: str, *, handle: str, verdicts: Mapping[int, Ver
     Raises:
         ReaderError: as for a page; or a row was never given, and so cannot have been judged.
     """
-    standing = desk.standing(desk.policy(), principal, handle)
+    policy = desk.policy()
+    standing = desk.standing(policy, principal, handle)
     matching = standing.handle.matching
     strange = [row for row in verdicts if not 0 < row <= matching]
     unread = strange or desk.ledger.unread(handle, verdicts)
@@ -37,7 +38,7 @@ def judge(desk: Desk, principal: str, *, handle: str, verdicts: Mapping[int, Ver
     desk.ledger.judge(handle, sorted(verdicts.items()))
     judged = desk.ledger.judged(handle)
     matched, not_matched = judged.get("match", 0), judged.get("no_match", 0)
-    return Judged(
+    answer = Judged(
         represents="summary",
         statement=f"{matched + not_matched:,} of the {matching:,} rows that match are judged; "
         "conclude says what may be said.",
@@ -48,3 +49,5 @@ def judge(desk: Desk, principal: str, *, handle: str, verdicts: Mapping[int, Ver
         unsure=judged.get("unsure", 0),
         matching_count=matching,
     )
+    desk.budget(policy, principal).spend(size=size_of(answer))
+    return answer

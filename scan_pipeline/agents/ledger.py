@@ -350,7 +350,8 @@ def _add(
 def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the first and last of each run of numbers without a gap."""
     first = None
-    for here, following in zip(rows, [*rows[1:], None], strict=True):
+    nexts = [*rows[1:], None] if rows else []
+    for here, following in zip(rows, nexts, strict=True):
         first = here if first is None else first
         if following != here + 1:
             yield first, here

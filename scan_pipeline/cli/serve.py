@@ -1,5 +1,6 @@
 """`serve`: the MCP server for agents, over stdio or streamable HTTP."""
 
+import socket
 from pathlib import Path
 
 import click
@@ -57,8 +58,11 @@ def serve(
         return ExitCode.ACCEPTED
     import uvicorn
 
-    known_as = url or f"http://{host}:{port}{PATH}"
+    # Listening before the address is told: of a port 0 only then the number is known.
+    listener = socket.create_server((host, port))
+    known_as = url or f"http://{host}:{listener.getsockname()[1]}{PATH}"
     app = http_server(desk, url=known_as).streamable_http_app(streamable_http_path=PATH, host=host)
     say(f"serving agents at {known_as}")
-    uvicorn.run(app, host=host, port=port, log_level="warning")
+    with listener:
+        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
     return ExitCode.ACCEPTED

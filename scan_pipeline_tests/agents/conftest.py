@@ -200,6 +200,7 @@ async def rows_of(ask: Asked, opened: dict[str, Any], page_size: int | None = No
     cursor, items = opened["first_cursor"], list[Any]()
     while cursor:
         page = await ask("read_page", cursor=cursor, page_size=page_size)
+        assert "page" in page, page
         items += page["page"]["items"]
         cursor = page["page"]["next_cursor"]
     return items
