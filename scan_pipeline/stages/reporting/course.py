@@ -17,7 +17,7 @@ from scan_pipeline.stages.reporting.document import (
     Table,
 )
 from scan_pipeline.stages.reporting.material import Ledger
-from scan_pipeline.stages.reporting.wording import columns, number, seconds, told
+from scan_pipeline.stages.reporting.wording import columns, number, seconds, told, words
 from scan_pipeline.store.events import Event
 
 POINTS: Final = 300
@@ -68,7 +68,7 @@ def waits(ledger: Ledger) -> tuple[Wait, ...]:
 def refused_answers(ledger: Ledger) -> Table | None:
     """Return the answers that were no pages by status and reason; None where there were none."""
     counted = Counter(
-        (each.facts["status"], str(each.facts["reason"]))
+        (str(each.facts.get("asked", "page")), each.facts["status"], str(each.facts["reason"]))
         for events in ledger.walks
         for each in events
         if each.event == "refused"
@@ -77,10 +77,17 @@ def refused_answers(ledger: Ledger) -> Table | None:
         return None
     return Table(
         caption="Answers that were not pages",
-        columns=columns("status", "reason", "#answers"),
+        columns=columns("asked for", "status", "reason", "#answers"),
         rows=tuple(
-            Row(cells=(_status(status), told(reason.replace("_", " ")), number(answers)))
-            for (status, reason), answers in counted.most_common()
+            Row(
+                cells=(
+                    told(words(asked)),
+                    _status(status),
+                    told(reason.replace("_", " ")),
+                    number(answers),
+                )
+            )
+            for (asked, status, reason), answers in counted.most_common()
         ),
     )
 

@@ -1,11 +1,13 @@
 """The report as a page: it loads nothing, runs nothing, and shows texts from outside as text."""
 
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from scan_pipeline.core.errors import ConfigurationError
 from scan_pipeline.core.receipt import Identity, IdentityEvidence
 from scan_pipeline.stages.reporting.document import Figure
 from scan_pipeline.stages.reporting.drawing import draw
@@ -137,6 +139,13 @@ def test_very_long_text_is_shortened(material, with_receipt) -> None:
 
     assert "x" * 401 not in page
     assert "(5,000 characters)" in page
+
+
+def test_missing_plotting_library_is_named_with_its_extra(material, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+    with pytest.raises(ConfigurationError, match=r"scan-pipeline\[report\]"):
+        to_html(make_report(material("live")))
 
 
 def test_same_material_gives_the_same_page(material) -> None:
