@@ -181,6 +181,15 @@ class SourceFacts(ABC):  # a base for one record a protocol, never made itself
         """Return what else has to be believed of such a source, and why it is."""
         return ()
 
+    def counter_in(self, token: str) -> str | None:
+        """Return the parameter by which a continuation counts rows or pages, None for none.
+
+        Args:
+            token: continuation token as the source gave it.
+        """
+        del token
+        return None
+
     def contradictions(self, contract: "Contract") -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield where a contract asks for what such a source cannot give, and what to do."""
         del contract

@@ -110,6 +110,23 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "rows changed during or between the two walks, or the source does not list them all",
             "begin again at a quiet hour",
         ),
+        "answer_from_cache": _kind(
+            "warning",
+            "a cache on the way answered in place of the source, as the answer's Age or "
+            "Cache-Status says, although the request asked it not to",
+            "reach the source past the cache; what a cache kept says nothing of the source now",
+        ),
+        "continuation_counts_rows": _kind(
+            "warning",
+            "what the source gives to go on with is an offset or a page number: rows that come or "
+            "go shift all later pages, in two walks alike",
+            "walk by a cursor or key where the source has one, else declare `consistency: live`",
+        ),
+        "credential_changed": _kind(
+            "warning",
+            "the secret was another one in mid-walk, and nothing says whose it is",
+            "declare source.identity, so that the source says that it is the same principal's",
+        ),
         "change_token_stale": _kind(
             "error",
             "the source's count moved and its change token did not: it does not cover all writes",

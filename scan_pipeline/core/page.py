@@ -1,11 +1,19 @@
-"""What one request asks for and what one answer brings."""
+"""What one request asks for and what one answer brings.
+
+Adapters make these values, also ones that are not ours: what none of them may hold is refused here,
+before it becomes evidence, as a broken protocol.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import Asked
+
+BEYOND: Final = 2**63
+"""Counts from here on are none: no table holds as many rows, and no receipt could say it."""
 
 
 @record
@@ -14,12 +22,22 @@ class Next:
 
     token: str
 
+    def __post_init__(self) -> None:
+        if not _is_text(self.token):
+            raise ProtocolError("continuation_invalid", "found a token that is no text")
+
 
 @record
 class End:
     """The source said, in a declared way, that nothing follows."""
 
     signal: str
+
+    def __post_init__(self) -> None:
+        if not _is_text(self.signal) or not self.signal:
+            raise ProtocolError(
+                "continuation_invalid", "found an end without a signal; expected its name"
+            )
 
 
 Continuation: TypeAlias = Next | End
@@ -53,12 +71,23 @@ class Reported:
     """Whether the source named the version by a number: 1 and "1" are two names, both shown `1`."""
     unrepeated: tuple[str, ...] = ()
     """Parameters of ours that the continuation, an address, does not repeat."""
+    from_cache: bool = False
+    """Whether the answer says that it came from a cache and not from the source."""
+    credential_changed: bool = False
+    """Whether another secret was sent than before, and nothing says that it is the same one's."""
+
+    def __post_init__(self) -> None:
+        for name in ("total", "remaining", "page"):
+            _check_count(getattr(self, name), name)
+        _check_text(self.pin, "version")
 
     def facts(self, *, returned: int, sent_pin: str | None, fingerprint: bytes) -> dict[str, Any]:
         """Return the row's facts; their canonical JSON is what the chain covers."""
         told: dict[str, Any] = {"unrepeated": list(self.unrepeated)} if self.unrepeated else {}
         if self.pin_is_number:
             told["pin_is_number"] = True
+        told |= {"from_cache": True} if self.from_cache else {}
+        told |= {"credential_changed": True} if self.credential_changed else {}
         return {
             "kind": "page",
             "fingerprint": fingerprint.hex(),
@@ -144,3 +173,33 @@ class Opening:
             other.change_token,
             other.change_token_is_number,
         )
+
+    def __post_init__(self) -> None:
+        for name in ("principal", "tenant", "high_water_mark", "change_token"):
+            _check_text(getattr(self, name), name)
+        for number in (self.partition_counts or {}).values():
+            _check_count(number, "partition_counts")
+
+
+def _check_count(number: object, name: str) -> None:
+    if number is None:
+        return
+    whole = isinstance(number, int) and not isinstance(number, bool)
+    if not whole or not 0 <= number < BEYOND:
+        raise ProtocolError("reported_invalid", f"the count {name} is not a number of records")
+
+
+def _check_text(text: object, name: str) -> None:
+    if text is not None and not _is_text(text):
+        raise ProtocolError("reported_invalid", f"the {name} that is reported is no text")
+
+
+def _is_text(value: object) -> bool:
+    """Say whether a value is text that has bytes: half a surrogate pair has none."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -10,6 +10,7 @@ from scan_pipeline.core.contract import Contract, SourceFacts
 from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.page import End, Page, Position, Reported
+from scan_pipeline.core.page_doubts import doubts_about
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import MAY_MOVE, LimitName, Severity
 
@@ -46,6 +47,8 @@ class Walk:
       where names rotate, the next request has to use the newest;
     - an exact total does not move; a page holds as many records as it says; nothing remains at
       the end (an estimate that disagrees is noted, and decides nothing);
+    - what a cache kept is no page where the source's present state is what counts, a secret that
+      changes must be known to be the same principal's, and two walks go by no offset (all noted);
     - records already read do not come again: at once a break where we compute the position
       ourselves, after `NO_PROGRESS_PAGES` in a row where the source leads.
 
@@ -140,9 +143,30 @@ class Walk:
         else:
             self._repeat_run = 0
         self._check_counts(page, ordinal)
+        for doubt in doubts_about(page, ordinal, source=self._source, contract=self._contract):
+            self._note_once(doubt)
         self._fingerprint = page.fingerprint
         self._count(items, returned=page.records, body_bytes=len(page.body))
         return items
+
+    def is_same(self, page: Page, *, items: bytes) -> bool:
+        """Say whether a page that was read again is the one that was admitted.
+
+        Args:
+            page: as it reads now.
+            items: items digest of the one that was admitted.
+
+        Raises:
+            ProtocolError: `answer_from_cache`; that a cache keeps it says nothing of the pin.
+        """
+        if page.reported.from_cache and self._contract.consistency == "snapshot":
+            raise ProtocolError(
+                "answer_from_cache",
+                "a page that was read again was kept by a cache on the way; expected what the "
+                "source says now",
+            )
+        of_pin = self.pin is None or self.is_of_pin(page.reported)
+        return of_pin and items_digest(page.leaf_hashes) == items
 
     def is_of_pin(self, reported: Reported) -> bool:
         """Say whether an answer is of the pinned version, by what it reports; nothing is of it too.
@@ -204,6 +228,10 @@ class Walk:
                 f"page {ordinal} comes from version {found}; expected {expected}",
             )
 
+    def _note_once(self, noticed: Finding) -> None:
+        if all(each.code != noticed.code for each in self.findings):
+            self.findings.append(noticed)
+
     def _check_counts(self, page: Page, ordinal: int) -> None:
         reported, count = page.reported, self._source.count
         weight: Severity | None = (
@@ -237,13 +265,12 @@ class Walk:
         if self.total is None:
             self.total = total
         elif total is None:
-            if not any(each.code == "count_dropped" for each in self.findings):
-                self.findings.append(
-                    finding("count_dropped", page=ordinal, expected=self.total, found="no count")
-                )
-        elif total != self.total and not any(e.code == "count_changed" for e in self.findings):
+            self._note_once(
+                finding("count_dropped", page=ordinal, expected=self.total, found="no count")
+            )
+        elif total != self.total:
             moved = "warning" if self._contract.consistency in MAY_MOVE else "error"
-            self.findings.append(
+            self._note_once(
                 finding(
                     "count_changed", page=ordinal, expected=self.total, found=total, severity=moved
                 )

@@ -28,7 +28,16 @@ from scan_pipeline.core.errors import (
     ProtocolError,
     TransientSourceError,
 )
-from scan_pipeline.core.page import Continuation, Opening, Page, Position, Refusal, Reported
+from scan_pipeline.core.page import (
+    Continuation,
+    End,
+    Next,
+    Opening,
+    Page,
+    Position,
+    Refusal,
+    Reported,
+)
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import LeafEncoding
@@ -169,10 +178,11 @@ class Adapter(Source, Generic[F]):
         clock = self.surroundings.clock
         requested_at = clock()
 
-        def once(attempt: int) -> tuple[Answered, list[bytes], int]:
+        def once(attempt: int) -> tuple[Answered, list[bytes], Reported, int]:
             try:
-                answered = self.ask(position)
-                return answered, [_line(each) for each in answered.records], attempt
+                answered = _checked(self.ask(position))
+                lines = [_line(each) for each in answered.records]
+                return answered, lines, _reported(answered), attempt
             except TransientSourceError as error:
                 fetching.tell(None, error.reason, sha256().digest(), clock())
                 if once_only and error.reason not in NOT_USED_UP:
@@ -185,7 +195,7 @@ class Adapter(Source, Generic[F]):
                     fetching.tell(None, error.code, sha256().digest(), clock())
                 raise
 
-        answered, lines, attempt = self._resending.send(once)
+        answered, lines, told, attempt = self._resending.send(once)
         return Page(
             position=position,
             fingerprint=self._fingerprint(position),
@@ -193,12 +203,7 @@ class Adapter(Source, Generic[F]):
             body=b"\n".join(lines),
             records=len(lines),
             leaf_hashes=leaf_hashes(lines),
-            reported=Reported(
-                total=answered.total,
-                remaining=answered.remaining,
-                page=answered.page,
-                pin=answered.pin,
-            ),
+            reported=told,
             attempts=max(attempt, fetching.sends),
             requested_at=requested_at,
             received_at=clock(),
@@ -243,6 +248,41 @@ class _Fetching:
     def answered(self, sends: int) -> None:
         self.told = False
         self.sends += sends
+
+
+def _checked(answered: object) -> Answered:
+    """Return what an adapter handed over, if it is a page and what follows it.
+
+    Raises:
+        ProtocolError: `not_a_page` or `continuation_invalid`; the code that hands it over is not
+            ours, and nothing else looks at the kinds of what it hands over.
+    """
+    if not isinstance(answered, Answered):
+        raise ProtocolError(
+            "not_a_page", f"ask returned a {type(answered).__name__}; expected Answered"
+        )
+    records: object = answered.records
+    if isinstance(records, str | bytes | Mapping):
+        raise ProtocolError(
+            "not_a_page", f"records is a {type(records).__name__}; expected a list of records"
+        )
+    follows: object = answered.continuation
+    if not isinstance(follows, Next | End):
+        raise ProtocolError(
+            "continuation_invalid",
+            f"the continuation is a {type(follows).__name__}; expected Next or End",
+        )
+    return answered
+
+
+def _reported(answered: Answered) -> Reported:
+    """Return what the source said beside the records; raises ProtocolError where it said none."""
+    return Reported(
+        total=answered.total,
+        remaining=answered.remaining,
+        page=answered.page,
+        pin=answered.pin,
+    )
 
 
 def _line(value: Any) -> bytes:

@@ -93,6 +93,7 @@ class KubernetesList(HttpSource):
         if metadata_only:
             api_version, kind = "meta.k8s.io/v1", "PartialObjectMetadata"
         self._api_version, self._expected_user, self._limit = api_version, user, limit
+        self._access = access
         facts = HttpFacts(
             protocol="kubernetes",
             url=f"{access.server}{resource.path(namespace)}",
@@ -130,6 +131,10 @@ class KubernetesList(HttpSource):
     def facts(self) -> HttpFacts:
         """Return what the list comes to over HTTP."""
         return self._facts
+
+    def principal(self) -> bytes | None:
+        """Return what the credential says of who asks; the facts here hold none."""
+        return self._access.principal()
 
     def user(self) -> str | None:
         """Return the user that the server takes us for; None where it does not say.

@@ -20,6 +20,7 @@ from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import Basis
 from scan_pipeline.sources.http.addresses import origin_of, shown_link
+from scan_pipeline.sources.http.counters import counts_rows
 from scan_pipeline.sources.http.end_signals import EndSignal, end_of
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
 from scan_pipeline.sources.http.facts import HttpFacts
@@ -79,6 +80,11 @@ class NextLinkSource(HttpFacts):
     def kept_query_basis(self) -> Basis | None:
         """Return why a link is believed to keep what it does not repeat."""
         return self.next.keeps_query
+
+    def counter_in(self, token: str) -> str | None:
+        """Return the parameter by which a link counts rows or pages."""
+        said = parse_qsl(token.partition("?")[2], keep_blank_values=True)
+        return next((name for name, value in said if counts_rows(name, value)), None)
 
 
 class NextLink(HttpSource):

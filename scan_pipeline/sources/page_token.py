@@ -13,6 +13,7 @@ from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.page import Continuation, Position
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
+from scan_pipeline.sources.http.counters import counts_rows
 from scan_pipeline.sources.http.end_signals import NextFacts, continuation
 from scan_pipeline.sources.http.facts import HttpFacts
 from scan_pipeline.sources.http.request import Added
@@ -40,6 +41,10 @@ class PageTokenSource(HttpFacts):
         if self.next.send_in == "body" and self.method == "GET":
             raise ContractError("next.send_in: body needs method: POST")
         self.check_reads(self.next.at, *(each.at for each in self.next.ends_when))
+
+    def counter_in(self, token: str) -> str | None:
+        """Return the parameter by which a token counts rows or pages, as its name says."""
+        return self.next.send_as if counts_rows(self.next.send_as, token) else None
 
 
 class PageToken(HttpSource):

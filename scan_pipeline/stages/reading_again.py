@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from scan_pipeline.core.canonical import items_digest
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ContinuationConsumedError, ProtocolError
 from scan_pipeline.core.page import Opening, Position, Refusal
@@ -99,8 +98,7 @@ class ReadingAgain:
             high_water_mark=opening.high_water_mark,
         )
         page = self._source.fetch(position, refused=self._tell)
-        of_pin = self._walk.pin is None or self._walk.is_of_pin(page.reported)
-        return of_pin and items_digest(page.leaf_hashes) == admitted.items_digest
+        return self._walk.is_same(page, items=admitted.items_digest)
 
     def _tell(self, refusal: Refusal) -> None:
         self._refused(replace(refusal, asked="again"))

@@ -13,7 +13,12 @@ import pytest
 
 from scan_pipeline.adapters import Adapter, Answered, End, Position, TransientSourceError
 from scan_pipeline.core.contract import scan_json, scope_digest
-from scan_pipeline.core.errors import ContinuationConsumedError, SourceUnavailableError
+from scan_pipeline.core.errors import (
+    ContinuationConsumedError,
+    ProtocolError,
+    SourceUnavailableError,
+)
+from scan_pipeline.core.page import Opening
 from scan_pipeline.sources.adapter import AdapterFacts, AdapterRef
 from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
 from scan_pipeline.sources.scan_file import LocatedScanFileError, read_scan_file
@@ -250,3 +255,61 @@ def test_changed_code_is_another_scope_unless_its_revision_is_declared(
 
     assert scopes["kit_c"] == "m/1"
     assert len(set(scopes.values())) == 3
+
+
+END = 'End(signal="null")'
+WRONG: Mapping[str, tuple[str, str]] = {
+    "no_answer": ('[{"id": "a"}]', "not_a_page"),
+    "records_as_text": (f'Answered(records="ab", continuation={END})', "not_a_page"),
+    "records_as_object": (f'Answered(records={{"id": "a"}}, continuation={END})', "not_a_page"),
+    "no_continuation": ("Answered(records=[], continuation=None)", "continuation_invalid"),
+    "text_continuation": ('Answered(records=[], continuation="2")', "continuation_invalid"),
+    "number_token": ("Answered(records=[], continuation=Next(token=2))", "continuation_invalid"),
+    "half_a_pair": (
+        'Answered(records=[], continuation=Next(token="\\ud800"))',
+        "continuation_invalid",
+    ),
+    "end_without_signal": (
+        'Answered(records=[], continuation=End(signal=""))',
+        "continuation_invalid",
+    ),
+    "true_as_count": (f"Answered(records=[], continuation={END}, total=True)", "reported_invalid"),
+    "text_as_count": (f'Answered(records=[], continuation={END}, total="1")', "reported_invalid"),
+    "fraction": (f"Answered(records=[], continuation={END}, remaining=1.0)", "reported_invalid"),
+    "count_below_zero": (f"Answered(records=[], continuation={END}, page=-1)", "reported_invalid"),
+    "count_beyond": (f"Answered(records=[], continuation={END}, total=2**63)", "reported_invalid"),
+    "number_as_pin": (f"Answered(records=[], continuation={END}, pin=7)", "reported_invalid"),
+}
+
+
+@pytest.mark.parametrize("named", WRONG)
+def test_what_an_adapter_must_not_hand_over_ends_in_a_failed_receipt(
+    bench: Any, module: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    returned, code = WRONG[named]
+    file = module(
+        f"wrong_{named}",
+        "from scan_pipeline.adapters import Adapter, AdapterFacts, Answered, End, Next\n\n\n"
+        "class Wrong(Adapter[AdapterFacts]):\n"
+        "    FACTS = AdapterFacts\n\n"
+        "    def ask(self, position):\n"
+        f"        return {returned}\n",
+    )
+    monkeypatch.syspath_prepend(str(file.parent))
+    scan = parse_scan(
+        {
+            "name": "wrong",
+            "source": {"adapter": f"wrong_{named}.Wrong"},
+            "contract": {"key": ["id"], "consistency": "live"},
+        }
+    )
+
+    receipt = run_scan(scan, workspace=bench.workspace()).stored.receipt
+
+    assert (receipt.coverage_status, receipt.refused_responses) == ("failed", 1)
+    assert receipt.findings.first[0].code == code
+
+
+def test_opening_of_an_adapter_names_nothing_but_texts() -> None:
+    with pytest.raises(ProtocolError, match="change_token that is reported is no text"):
+        Opening(change_token=7)  # pyright: ignore[reportArgumentType]

@@ -72,7 +72,7 @@ class Exchange:
             request = self._client.build_request(
                 call.method,
                 url.copy_merge_params(list(call.params)) if call.params else url,
-                headers={"accept-encoding": ASKED_FOR, **dict(call.headers), **secret},
+                headers={**_headers(call), **secret},
                 content=call.content,
                 timeout=max(0.001, min(self._retries.timeout, deadline.left)),
             )
@@ -101,6 +101,19 @@ class Exchange:
         """The client, made for the first request: later stages open sources and ask nothing."""
         below = self._wire if self._inner is None else _Lent(self._inner)
         return httpx2.Client(transport=below, follow_redirects=False, trust_env=False)
+
+
+def _headers(call: Call) -> dict[str, str]:
+    """Return the headers of a call, with those that every request has.
+
+    A cache on the way may answer with what it kept: a token of a state that has moved, or the first
+    walk for the second. RFC 9111, section 5.2.1.4 (read 2026-11-30): `no-cache` asks it not to
+    before the source has said that what it kept still holds.
+    """
+    own = dict(call.headers)
+    given = {name.lower() for name in own}
+    ours = {"accept-encoding": ASKED_FOR, "cache-control": "no-cache"}
+    return {name: value for name, value in ours.items() if name not in given} | own
 
 
 def _whole(response: httpx2.Response, deadline: Deadline) -> bytes:

@@ -31,6 +31,8 @@ from scan_pipeline.sources.http.envelope import parse_body, value_at
 
 _CODE: Final = re.compile(r"[A-Za-z][A-Za-z_]{1,39}")
 
+_HIT: Final = re.compile(r";\s*hit\s*(?:=\s*\?1\s*)?(?:[;,]|$)")
+
 _INVALID_TOKEN: Final = re.compile(r'\berror\s*=\s*"?invalid_token\b', re.IGNORECASE)
 
 MAX_DECLARED_WAIT: Final = 3600.0
@@ -79,6 +81,16 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether it says that it was kept on the way and not made by the source for us.
+
+        RFC 9111, section 5.1, `Age`, and RFC 9211, section 2.1, `Cache-Status: ...; hit` (both
+        read 2026-11-30). Some caches write an age of 0 on what they have just fetched.
+        """
+        age = self.headers.get("age", "0").strip()
+        return age != "0" or bool(_HIT.search(self.headers.get("cache-status", "")))
 
 
 @record

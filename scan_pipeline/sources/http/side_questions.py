@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import ProtocolError
+from scan_pipeline.sources.http.addresses import shown
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
 from scan_pipeline.sources.http.facts import HttpFacts
 from scan_pipeline.sources.http.request import JSON, Added
@@ -95,7 +96,17 @@ class SideQuestions:
             content=None if body is None else canonical_json(dict(body)),
             success=(HTTPStatus.OK,) if body is None else (HTTPStatus.OK, HTTPStatus.CREATED),
         )
-        return self._transport.send(call, read=read, refused=self._refused).value
+
+        def fresh(answer: Answer) -> T:
+            if answer.from_cache:
+                raise ProtocolError(
+                    "answer_from_cache",
+                    f"the answer of {shown(url)} was kept by a cache on the way; expected what the "
+                    "source says now",
+                )
+            return read(answer)
+
+        return self._transport.send(call, read=fresh, refused=self._refused).value
 
 
 MAX_NAME = 256

@@ -83,7 +83,9 @@ class HttpSource(Source):
         )
         self._aside = SideQuestions(facts, self._transport, refused=self.refused_aside)
         self._identity = SameIdentity(
-            self._aside.identity, changes=lambda: self._transport.credential_changes
+            self._aside.identity,
+            changes=lambda: self._transport.credential_changes,
+            credential=self.principal,
         )
 
     @property
@@ -228,7 +230,12 @@ class HttpSource(Source):
             body=received.answer.body,
             records=len(received.records),
             leaf_hashes=leaf_hashes(received.records),
-            reported=replace(told, unrepeated=self.unrepeated(continuation)),
+            reported=replace(
+                told,
+                unrepeated=self.unrepeated(continuation),
+                from_cache=received.answer.from_cache,
+                credential_changed=self._identity.lost,
+            ),
             attempts=sent.attempts,
             requested_at=sent.requested_at,
             received_at=sent.received_at,

@@ -97,3 +97,32 @@ def test_page_of_another_principal_is_not_admitted(tmp_path):
     assert walked.keys == ["1"]
     assert walked.codes >= {"principal_changed"}
     assert walked.receipt.coverage_status == "failed"
+
+
+@pytest.mark.parametrize(("identity", "status"), [(True, "verified"), (False, "unknown")])
+def test_secret_that_changed_and_is_nobodys_by_name_proves_nothing(tmp_path, identity, status):
+    environ = {"TOKEN": "t1"}
+
+    def answer(request):
+        if request.url.path == "/me":
+            return answered({"user": "ann"})
+        environ["TOKEN"] = "t2"
+        later = "cursor" in request.url.params
+        page = {"items": [{"id": "2" if later else "1"}], "next": None if later else "x"}
+        return answered({**page, "version": "v1", "total": 2})
+
+    source = {
+        **SOURCE,
+        "auth": {"bearer": {"env": "TOKEN"}},
+        "snapshot": {"at": "version", "send_as": "at"},
+        "count": {"at": "total", "means": "total", "exactness": "exact"},
+    }
+    if identity:
+        source["identity"] = {"url": "https://source.test/me", "at": "user"}
+    contract = {"key": ["id"], "consistency": "snapshot"}
+
+    receipt = walk(source, answer, tmp_path, environ=environ, contract=contract).receipt
+
+    assert receipt.coverage_status == status
+    told = [each.code for each in receipt.findings.first]
+    assert told == ([] if identity else ["credential_changed"])
