@@ -74,6 +74,10 @@ def parse_scan(attributes: Mapping[str, Any], *, stored: bool = False) -> Scan:
     source = raw.pop("source", None)
     problems: list[Problem] = []
     facts = _parse_source(source, problems)
+    if not stored and isinstance(source, Mapping) and isinstance(source.get(ADAPTER), Mapping):
+        # Else a file could say of changed code that it is the code which was checked.
+        told = "found a revision; expected the dotted path alone, the code says its own revision"
+        problems.append(Problem(at=("source", ADAPTER), message=told))
     blocks = _parse(_Blocks, raw, (), problems)
     if facts is not None and blocks is not None and not stored:
         problems += _contradictions(facts, blocks)

@@ -72,7 +72,7 @@ def test_adapter_is_walked_to_a_verified_receipt(bench: Any) -> None:
 def test_stored_contract_is_read_as_it_was() -> None:
     scan = parse_scan(SCAN)
 
-    again = parse_scan(json.loads(json.dumps(scan_json(scan))))
+    again = parse_scan(json.loads(json.dumps(scan_json(scan))), stored=True)
 
     assert again == scan
     assert again.source.adapter == AdapterRef(name=TICKETS_PATH, revision="tickets/1")
@@ -313,3 +313,10 @@ def test_what_an_adapter_must_not_hand_over_ends_in_a_failed_receipt(
 def test_opening_of_an_adapter_names_nothing_but_texts() -> None:
     with pytest.raises(ProtocolError, match="change_token that is reported is no text"):
         Opening(change_token=7)  # pyright: ignore[reportArgumentType]
+
+
+def test_scan_file_does_not_say_which_code_an_adapter_is() -> None:
+    forged = {**SCAN, "source": {**DESK, "adapter": {"name": TICKETS_PATH, "revision": "old/1"}}}
+
+    with pytest.raises(ScanFileError, match="expected the dotted path alone"):
+        parse_scan(forged)
