@@ -184,8 +184,7 @@ class Opening:
 def _check_count(number: object, name: str) -> None:
     if number is None:
         return
-    whole = isinstance(number, int) and not isinstance(number, bool)
-    if not whole or not 0 <= number < BEYOND:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < BEYOND:
         raise ProtocolError("reported_invalid", f"the count {name} is not a number of records")
 
 
