@@ -182,7 +182,7 @@ def _stretches(ledger: Ledger, began: datetime, lasted: float, waited: Sequence[
         rows=tuple(
             Row(
                 cells=(
-                    f"{index * length:.1f} s",
+                    f"{index * length:.{1 if length >= 1 else 2}f} s",
                     *(number(int(each)) for each in row[:4]),
                     f"{row[4]:.1f} s",
                 )
