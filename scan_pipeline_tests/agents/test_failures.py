@@ -37,7 +37,7 @@ def test_schema_of_every_tool_says_that_it_takes_nothing_else(readers):
 
     tools = readers.ask(asking)
 
-    assert len(tools) == 9
+    assert len(tools) == 13
     assert all(tool.input_schema["additionalProperties"] is False for tool in tools)
 
 
