@@ -387,15 +387,15 @@ def test_walk_that_was_killed_and_compacted_begins_again(bench):
         ({"source.access": "in_cluster"}, "takes"),
         ({"source.access": "direct"}, "needs"),
         ({"source.url": "https://user@cluster.test"}, "credentials"),
-        ({"source.namespace": "../../api/v1/secrets"}, "pattern"),
-        ({"source.resource.plural": "pods/../secrets"}, "pattern"),
+        ({"source.namespace": "../../api/v1/secrets"}, "of the form"),
+        ({"source.resource.plural": "pods/../secrets"}, "of the form"),
         ({"source.resource.kind": ...}, "missing"),
         ({"source.count.exactness": "exact"}, "documents another value"),
         (
             {"source.provider": ..., "source.protocol": "kubernetes", "source.count": None},
             "of your own",
         ),
-        ({"source.limit": 0}, "greater than 0"),
+        ({"source.limit": 0}, "more than 0"),
     ],
 )
 def test_facts_that_contradict_kubernetes_are_refused(bench, edits, told):

@@ -317,7 +317,7 @@ def test_rows_that_shift_are_not_seen_and_the_walk_is_no_more_than_live(tmp_path
         (rows({"is": "false"}), "needs `at`"),
         (rows({"at": "items", "is": "empty_page"}), "needs no `at`"),
         (rows(EMPTY, snapshot={"at": "v", "send_as": "v"}), "live at best"),
-        (rows(), "at least 1 item"),
+        (rows(), "at least 1 of them"),
     ],
 )
 def test_scan_file_that_could_not_be_walked_is_refused(source, told):
