@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[1]
 NIGHT = "20261130T020000Z"
 
 
-def test_what_ships_is_one_scan_and_its_analysis() -> None:
-    """Five assets, eight checks, a running automation sensor, steps in one process."""
+def test_what_ships_is_two_scans_and_their_analyses() -> None:
+    """Eleven assets, sixteen checks, a running automation sensor, steps in one process."""
     shipped = defs()
     graph = shipped.resolve_asset_graph()
     repository = shipped.get_repository_def()
@@ -28,12 +28,21 @@ def test_what_ships_is_one_scan_and_its_analysis() -> None:
         "customers/reconciliation",
         "customers/receipt",
         "customers/migration_audit",
+        "support_cases/pages",
+        "support_cases/records",
+        "support_cases/reconciliation",
+        "support_cases/receipt",
+        "support_cases/recurring_defects",
+        "support_cases/model_review",
     }
-    assert len(graph.asset_check_keys) == 8
+    assert len(graph.asset_check_keys) == 16
     automation = repository.get_sensor_def("automation")
     assert automation.default_status is dg.DefaultSensorStatus.RUNNING
     assert shipped.executor is dg.in_process_executor
-    assert {graph.get(key).group_name for key in graph.get_all_asset_keys()} == {"customers"}
+    assert {(key.path[0], graph.get(key).group_name) for key in graph.get_all_asset_keys()} == {
+        ("customers", "customers"),
+        ("support_cases", "support_cases"),
+    }
 
 
 def test_shipped_audit_runs_for_an_accepted_generation(
@@ -46,10 +55,15 @@ def test_shipped_audit_runs_for_an_accepted_generation(
         ("SCAN_PIPELINE_TRUST", "trust.json"),
     ):
         monkeypatch.setenv(variable, str(tmp_path / place))
-    job = defs().resolve_implicit_global_asset_job_def()
+    shipped = defs()
+    graph, job = shipped.resolve_asset_graph(), shipped.resolve_implicit_global_asset_job_def()
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("customers_generations", [NIGHT])
-        result = job.execute_in_process(instance=instance, partition_key=NIGHT)
+        result = job.execute_in_process(
+            instance=instance,
+            partition_key=NIGHT,
+            asset_selection=[*dg.AssetSelection.groups("customers").resolve(graph)],
+        )
 
     assert result.success
     event = next(
@@ -106,13 +120,30 @@ def imported(statement: str, *modules: str) -> set[str]:
         "scan_pipeline.stages.ledger_schema",
         "scan_pipeline.defs.analyses",
         "scan_pipeline.defs.customers.schema",
+        "scan_pipeline.defs.support_cases.find_defects",
+        "scan_pipeline.defs.support_cases.review_cases",
     ],
 )
 def test_what_works_without_dagster_does_not_import_it(module: str) -> None:
     """Stages and shipped analyses are a library; Dagster is one of its faces."""
-    heavy = ("dagster", "scan_pipeline.components")
+    heavy = ("dagster", "scan_pipeline.components", "sklearn", "pydantic_ai", "mcp")
 
     assert imported(f"import {module}", *heavy) == set()
+
+
+def test_analysis_of_one_scan_is_not_paid_for_by_another() -> None:
+    """What runs the customers' audit imports nothing that reads support cases."""
+    run = "from scan_pipeline.defs.analyses import ANALYSES; ANALYSES['customers'][0].load()"
+    others = ("scan_pipeline.agents", "scan_pipeline.defs.support_cases", "sklearn", "pydantic_ai")
+
+    assert imported(run, *others) == set()
+
+
+def test_definitions_load_without_the_extras_of_the_models() -> None:
+    """Both analyses stand in the graph; their libraries are imported by a run that needs them."""
+    load = "from scan_pipeline.definitions import defs; defs().resolve_asset_graph()"
+
+    assert imported(load, "sklearn", "pydantic_ai") == set()
 
 
 def test_importing_the_door_loads_nothing_behind_it() -> None:

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from mcp_types import CallToolResult, TextContent
 
-from scan_pipeline.agents.audit_log import AuditLog, Entry
+from scan_pipeline.agents.audit_log import AuditLog, Entry, with_answer
 from scan_pipeline.agents.desk import Desk
 from scan_pipeline.agents.failures import ReaderError, failure_of
 from scan_pipeline.core.value import adapter
@@ -63,7 +63,7 @@ class Answering:
         told = CallToolResult(
             content=[TextContent(type="text", text=text)], structured_content=content
         )
-        return self._logged(_told(entry, answer, size=len(text.encode())), told)
+        return self._logged(with_answer(entry, answer, size=len(text.encode())), told)
 
     def refused(self, operation: str, error: ReaderError) -> CallToolResult:
         """Answer a call whose arguments are none of the tool's, or that the SDK gave up on."""
@@ -114,22 +114,4 @@ def _failure(error: ReaderError) -> CallToolResult:
         content=[TextContent(type="text", text=said)],
         structured_content={"failure": failure},
         is_error=True,
-    )
-
-
-def _told(entry: Entry, answer: Any, *, size: int) -> Entry:
-    """Return a log entry with what an answer tells of itself: counts, never values."""
-    ground = getattr(answer, "ground", None)
-    summary = getattr(answer, "summary", None)
-    page = getattr(answer, "page", None)
-    return replace(
-        entry,
-        scan=ground.scan if ground else entry.scan,
-        generation=ground.scan_generation if ground else entry.generation,
-        query=str(getattr(answer, "query", "")) or None,
-        handle=getattr(answer, "result_handle", entry.handle),
-        page=page.number if page else None,
-        matching=summary.matching_count if summary else None,
-        returned=summary.returned_count if summary else None,
-        bytes=size,
     )

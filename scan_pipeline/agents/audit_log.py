@@ -7,10 +7,14 @@ queries, whose few possible values could be guessed from a plain digest.
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from scan_pipeline.core.value import record
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.keys import data_key, keyed_digest
 
 
 @record
@@ -84,3 +88,42 @@ class AuditLog:
                 raise OSError(f"the log {self._path} took a part of a line; is the disk full?")
         finally:
             os.close(descriptor)
+
+
+def audit_log(workspace: Workspace) -> AuditLog:
+    """Return the project's log of readers' calls."""
+    return AuditLog(workspace.project.agents / "audit.jsonl", keyed=keyed_in(workspace))
+
+
+def keyed_in(workspace: Workspace) -> Callable[[str, str], str]:
+    """Return what makes a keyed digest of a text that belongs to a scan."""
+
+    def keyed(scan: str, text: str) -> str:
+        key = data_key(workspace.project, scan=scan, now=workspace.clock(), create="never")
+        return keyed_digest(text, key=key)
+
+    return keyed
+
+
+def with_answer(entry: Entry, answer: Any, *, size: int) -> Entry:
+    """Return an entry with what an answer tells of itself: counts, never values.
+
+    Args:
+        entry: who asked for what.
+        answer: what was answered.
+        size: its bytes.
+    """
+    ground = getattr(answer, "ground", None)
+    summary = getattr(answer, "summary", None)
+    page = getattr(answer, "page", None)
+    return replace(
+        entry,
+        scan=ground.scan if ground else entry.scan,
+        generation=ground.scan_generation if ground else entry.generation,
+        query=str(getattr(answer, "query", "")) or None,
+        handle=getattr(answer, "result_handle", entry.handle),
+        page=page.number if page else None,
+        matching=summary.matching_count if summary else None,
+        returned=summary.returned_count if summary else None,
+        bytes=size,
+    )

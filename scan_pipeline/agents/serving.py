@@ -8,7 +8,7 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import MCPServer
 from pydantic import AnyHttpUrl
 
-from scan_pipeline.agents.audit_log import AuditLog
+from scan_pipeline.agents.audit_log import audit_log, keyed_in
 from scan_pipeline.agents.authentication import (
     PolicyTokens,
     caller_by_token,
@@ -22,7 +22,6 @@ from scan_pipeline.agents.server import create_server
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.workspace import Workspace
-from scan_pipeline.store.keys import data_key, keyed_digest
 
 WHOLE: Final = "whole"
 """The view of the user who owns the project, where no policy says otherwise."""
@@ -66,21 +65,8 @@ def create_desk(
         collection=lambda scan: Collection(find(scan), workspace=workspace),
         policy=policy,
         ledger=Ledger(workspace.project.agents / "ledger.sqlite"),
-        keyed=lambda scan, text: _keyed(workspace, scan, text),
+        keyed=keyed_in(workspace),
     )
-
-
-def audit_log(workspace: Workspace) -> AuditLog:
-    """Return the project's log of readers' calls."""
-    return AuditLog(
-        workspace.project.agents / "audit.jsonl",
-        keyed=lambda scan, text: _keyed(workspace, scan, text),
-    )
-
-
-def _keyed(workspace: Workspace, scan: str, text: str) -> str:
-    key = data_key(workspace.project, scan=scan, now=workspace.clock(), create="never")
-    return keyed_digest(text, key=key)
 
 
 def stdio_server(desk: Desk, *, user: str | None = None) -> MCPServer:

@@ -102,7 +102,7 @@ def demonstrate(
             sleep=sleep,
         )
         stored = run_scan(scan, workspace=workspace).stored
-        analysis = analyse(stored, scan, workspace=workspace)
+        analysis = next(iter(analyse(stored, scan, workspace=workspace)), None)
     verified = stored.receipt.coverage_status == "verified"
     return Demonstration(
         scenario=scenario,

@@ -1,4 +1,4 @@
-"""`run`: one night of a scan, without Dagster, and the analysis that ships with it."""
+"""`run`: one night of a scan, without Dagster, and the analyses that ship with it."""
 
 import time
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ MOST_TRIED = 100
 @json_option
 @click.pass_obj
 def run(settings: Settings, *, scan: str, trial: int | None, as_json: bool) -> ExitCode:
-    """Walk a scan to its end, certify it, and run its analysis where the receipt opens it.
+    """Walk a scan to its end, certify it, and run its analyses where the receipt opens it.
 
     A walk that broke off is taken up again. SIGINT and SIGTERM end the walk with a receipt.
     """
@@ -58,12 +58,13 @@ def run(settings: Settings, *, scan: str, trial: int | None, as_json: bool) -> E
     path = workspace.lake.receipt_path(receipt.scan, receipt.scan_generation)
     if not as_json:
         print_account(Filed(receipt=receipt, receipt_id=night.stored.receipt_id, path=path))
-    outcome = analyse(night.stored, contract, workspace=workspace)
+    outcomes = analyse(night.stored, contract, workspace=workspace)
     if as_json:
-        told = None if outcome is None else outcome.as_json()
-        facts = {**_as_json(night), "path": path, "analysis": told}
+        told = [each.as_json() for each in outcomes]
+        facts = {**_as_json(night), "path": path, "analyses": told}
         print_json({**facts, "receipt": receipt_json(receipt)})
-    elif outcome is not None:
+        return code_of_acceptance(accepted=receipt.accepted)
+    for outcome in outcomes:
         answer()
         print_outcome(outcome)
     return code_of_acceptance(accepted=receipt.accepted)

@@ -186,7 +186,13 @@ def _pose_as(
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
         annotation=dg.AssetExecutionContext,
     )
-    posed = signature.replace(parameters=[context, *kept])
+    # Of a generator Dagster reads what it yields, and it does not know that the wrapper is one.
+    returned = (
+        inspect.Signature.empty
+        if inspect.isgeneratorfunction(function)
+        else signature.return_annotation
+    )
+    posed = signature.replace(parameters=[context, *kept], return_annotation=returned)
     body.__name__, body.__qualname__ = function.__name__, function.__qualname__
     body.__doc__, body.__module__ = function.__doc__, function.__module__
     body.__signature__ = posed  # type: ignore[attr-defined]  # inspect's own hook
@@ -195,5 +201,5 @@ def _pose_as(
         for each in posed.parameters.values()
         if each.annotation is not inspect.Parameter.empty
     }
-    if signature.return_annotation is not inspect.Signature.empty:
-        body.__annotations__["return"] = signature.return_annotation
+    if returned is not inspect.Signature.empty:
+        body.__annotations__["return"] = returned

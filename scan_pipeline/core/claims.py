@@ -17,6 +17,10 @@ ClaimName: TypeAlias = Literal[
 
 EvaluatedBy: TypeAlias = Literal["engine", "reader"]
 
+Completeness: TypeAlias = Literal["complete", "partial", "nothing_judged"]
+"""How much a reader judged, as we counted it: `complete` is a verdict on every record of a verified
+whole; no word of the reader's own makes it so."""
+
 
 @record
 class Claim:

@@ -25,7 +25,8 @@ def test_progress_goes_to_stderr_and_json_alone_to_stdout(scan_pipeline: Command
     answer = json.loads(result.stdout)
     assert answer["accepted"] is True
     assert answer["receipt"]["unique_ids_observed"] == 8_742
-    assert answer["analysis"]["claim"]["receipt_id"] == answer["receipt_id"]
+    (analysis,) = answer["analyses"]
+    assert analysis["claim"]["receipt_id"] == answer["receipt_id"]
     last = result.stderr.splitlines()[-1]
     assert last.startswith("88 pages, 8,742 records, 100% of 8,742, ")
 
@@ -51,7 +52,7 @@ def test_scan_of_a_shipped_name_and_another_schema_gets_no_analysis(
         answer = scan_pipeline.json("run", file)
 
     assert answer["accepted"] is True
-    assert answer["analysis"] is None
+    assert answer["analyses"] == []
 
 
 def test_refused_analysis_says_why(scan_pipeline: CommandLine) -> None:

@@ -1,6 +1,6 @@
 """Analyses are handed a collection that its receipt opened, or refuse: in every run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +255,30 @@ def test_plain_return_value_is_an_output_with_the_receipt(
     assert ran.result.output_for_node("analyses__number") == 1000
     told = ran.told("analyses/number")
     assert told["scan_pipeline/receipt_id"] == opened.receipt().receipt_id
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_function_may_yield_its_result_or_nothing(
+    station: Callable[..., Any], wanted: bool
+) -> None:
+    """An analysis that has nothing to do materializes nothing, and its run succeeds."""
+
+    @verified_asset(scan="customers", key=["analyses", "maybe"], output_required=False)
+    def maybe(customers: VerifiedCollection) -> Iterator[dg.MaterializeResult]:
+        """Count, where it is wanted."""
+        if wanted:
+            yield dg.MaterializeResult(metadata={"rows": customers.arrow().num_rows})
+
+    opened = station()
+    opened.stages()
+    opened.definitions = dg.Definitions.merge(opened.definitions, dg.Definitions(assets=[maybe]))
+    ran = opened.run(only=[["analyses", "maybe"]])
+
+    assert ran.success
+    assert ran.made == (["analyses/maybe"] if wanted else [])
+    if wanted:
+        told = ran.told("analyses/maybe")
+        assert told["scan_pipeline/receipt_id"] == opened.receipt().receipt_id
 
 
 def test_scan_under_a_prefix_is_found() -> None:

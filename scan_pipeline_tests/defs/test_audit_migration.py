@@ -89,11 +89,11 @@ def test_empty_collection_has_an_audit(bench: Any) -> None:
 
 def test_analyses_are_found_by_scan(bench: Any) -> None:
     """The command line runs what ships, without Dagster."""
-    name, analysis = ANALYSES["customers"]
+    (shipped,) = ANALYSES["customers"]
     walked = bench.walk()
-    result = analysis(walked.collection.generation(walked.generation), walked.workspace)
+    result = shipped.load()(walked.collection.generation(walked.generation), walked.workspace)
 
-    assert name == "migration_audit"
+    assert shipped.name == "migration_audit"
     assert result.claim.name == "complete_aggregate"
     assert result.statement == result.claim.statement
     assert len(result.rows) == len(truth(1_000))
