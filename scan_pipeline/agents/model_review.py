@@ -6,6 +6,7 @@ were given to it and judged by it, `conclude` counts its verdicts, and prose tha
 withheld.
 """
 
+import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -158,9 +159,9 @@ def _run(
             tools=session.tools,
             retries=3,
         )
-        done = agent.run_sync(
-            prompt, usage=usage, usage_limits=UsageLimits(request_limit=MOST_REQUESTS)
-        )
+        limits = UsageLimits(request_limit=MOST_REQUESTS)
+        # In a loop of its own that is closed behind it: `run_sync` leaves one to the collector.
+        done = asyncio.run(agent.run(prompt, usage=usage, usage_limits=limits))
         finding = done.output
     except UsageLimitExceeded:
         ended = "usage_limit"
