@@ -117,7 +117,7 @@ def imported(statement: str, *modules: str) -> set[str]:
     [
         "scan_pipeline.stages.run",
         "scan_pipeline.stages.unlock",
-        "scan_pipeline.stages.ledger_schema",
+        "scan_pipeline.stages.reconciling.ledger_schema",
         "scan_pipeline.defs.analyses",
         "scan_pipeline.defs.customers.schema",
         "scan_pipeline.defs.support_cases.find_defects",

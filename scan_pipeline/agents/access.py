@@ -9,7 +9,7 @@ from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.policy import Policy, View
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.value import record
-from scan_pipeline.stages.conditions import Condition, ConditionError, all_of, as_json
+from scan_pipeline.stages.readers.conditions import Condition, ConditionError, all_of, as_json
 
 OUR_PREFIX = "_"
 """Columns of ours begin with it; they are never shown: `_raw` holds every field that is hidden."""

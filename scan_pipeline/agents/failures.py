@@ -9,7 +9,7 @@ from scan_pipeline.core.errors import (
     RetryError,
     ScanPipelineError,
 )
-from scan_pipeline.stages.conditions import ConditionError
+from scan_pipeline.stages.readers.conditions import ConditionError
 
 Remedy: TypeAlias = Literal["retry", "narrow", "restart", "ask_for_access", "stop"]
 """`retry` the same call later, `narrow` the question, `restart` with a new query, `ask_for_access`

@@ -14,7 +14,7 @@ from scan_pipeline.agents.queries import (
     StopWord,
 )
 from scan_pipeline.core.vocabulary import ConclusionScope
-from scan_pipeline.stages.conditions import Condition, Operator
+from scan_pipeline.stages.readers.conditions import Condition, Operator
 
 Value: TypeAlias = StrictStr | StrictBool | StrictInt
 """Taken as it is: a number with a fraction has been rounded before it comes here."""

@@ -37,7 +37,7 @@ from scan_pipeline.core.contract import NaturalInt, PositiveInt
 from scan_pipeline.core.errors import ConfigurationError
 from scan_pipeline.core.value import adapter, record
 from scan_pipeline.sources.yaml_facts import FactsReader
-from scan_pipeline.stages.conditions import Condition
+from scan_pipeline.stages.readers.conditions import Condition
 
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]*$")]
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

@@ -11,7 +11,7 @@ from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.contract import PositiveInt
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import ConclusionScope
-from scan_pipeline.stages.conditions import Condition, as_json, normalized
+from scan_pipeline.stages.readers.conditions import Condition, as_json, normalized
 
 StopWord: TypeAlias = Literal["find_one", "find_up_to", "aggregate", "exhaustive"]
 

@@ -29,7 +29,7 @@ from scan_pipeline.agents.open_query import open_query
 from scan_pipeline.agents.read_page import read_page
 from scan_pipeline.agents.read_record import read_record
 from scan_pipeline.core.value import adapter
-from scan_pipeline.stages.conditions import ConditionError
+from scan_pipeline.stages.readers.conditions import ConditionError
 
 
 class ReadingSession:

@@ -16,7 +16,7 @@ from scan_pipeline.agents.access import Access
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.queries import Grouping, Query
 from scan_pipeline.core.value import record
-from scan_pipeline.stages.conditions import all_of
+from scan_pipeline.stages.readers.conditions import all_of
 from scan_pipeline.stages.unlock import LABELS
 
 PLACE: Final = ("_page", "_position")

@@ -72,7 +72,7 @@ def audit(
 
 def _audit_file(settings: Settings, exported: Path, *, as_json: bool) -> ExitCode:
     from scan_pipeline.core.value import adapter
-    from scan_pipeline.stages.export import ExportNote, check_export
+    from scan_pipeline.stages.readers.export import ExportNote, check_export
 
     note = check_export(exported, trust=settings.workspace().trust)
     if as_json:
@@ -90,7 +90,7 @@ def _audit_bundle(
     *,
     as_json: bool,
 ) -> ExitCode:
-    from scan_pipeline.stages.bundle_audit import audit_bundle
+    from scan_pipeline.stages.bundling.audit import audit_bundle
     from scan_pipeline.store.trust import Trust
 
     trust = None

@@ -48,7 +48,7 @@ def bundle(
     """
     from scan_pipeline.core.value import adapter
     from scan_pipeline.stages.bundle import bundle as write_bundle
-    from scan_pipeline.stages.bundle_manifest import BundleManifest
+    from scan_pipeline.stages.bundling.manifest import BundleManifest
 
     stored = settings.receipt(scan, generation)
     depth: Depth = "bytes" if exact else "table" if records else "none"

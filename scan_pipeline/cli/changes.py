@@ -10,7 +10,7 @@ from scan_pipeline.cli.settings import Settings
 from scan_pipeline.core.vocabulary import CONCLUSION_SCOPES, ConclusionScope
 
 if TYPE_CHECKING:
-    from scan_pipeline.stages.changes import Changes
+    from scan_pipeline.stages.readers.changes import Changes
 
 TABLE_LIMIT = 20
 
@@ -42,7 +42,7 @@ def changes(
     Between two proven wholes a record was added, removed or changed; between others it was first
     seen, not seen, or differs, and nothing more can be said.
     """
-    from scan_pipeline.stages.changes import changes as compare
+    from scan_pipeline.stages.readers.changes import changes as compare
     from scan_pipeline.stages.reading import Collection
 
     if (before is None) != (after is None):

@@ -75,8 +75,8 @@ def problems_of(file: Path) -> tuple["FileProblem", ...]:
     from scan_pipeline.core.errors import ContractError
     from scan_pipeline.sources.file_problems import Problem
     from scan_pipeline.sources.scan_file import LocatedScanFileError, read_scan_file
-    from scan_pipeline.stages.contract_check import check_contract
-    from scan_pipeline.stages.record_schema import resolve_declared, resolve_schema
+    from scan_pipeline.stages.records.schema import resolve_declared, resolve_schema
+    from scan_pipeline.stages.walking.contract_check import check_contract
 
     document, scan = None, None
     located = list["FileProblem"]()

@@ -20,7 +20,7 @@ def check_source(settings: Settings, file: Path, *, as_json: bool) -> ExitCode:
         SourceUnavailableError: the source did not answer.
     """
     from scan_pipeline.sources.scan_file import read_scan_file
-    from scan_pipeline.stages.connection import check_connection
+    from scan_pipeline.stages.connecting.connection import check_connection
     from scan_pipeline.stages.workspace import open_in_world
 
     scan = read_scan_file(file).parse()
@@ -68,7 +68,7 @@ def _recorded(settings: Settings, scan: "Scan") -> str:
     A changed connector or provider file is `contract_unchecked` until this is done.
     """
     from scan_pipeline.core.errors import ConfigurationError
-    from scan_pipeline.stages.connector_checks import record_check
+    from scan_pipeline.stages.walking.connector_checks import record_check
 
     try:
         workspace = settings.workspace()

@@ -62,9 +62,9 @@ def export(
     which `audit --file` holds it.
     """
     from scan_pipeline.core.value import adapter
-    from scan_pipeline.stages.conditions import parse_condition
-    from scan_pipeline.stages.export import ExportNote
-    from scan_pipeline.stages.export import export as write_export
+    from scan_pipeline.stages.readers.conditions import parse_condition
+    from scan_pipeline.stages.readers.export import ExportNote
+    from scan_pipeline.stages.readers.export import export as write_export
     from scan_pipeline.stages.reading import Collection
 
     if at_least is not None and accept is not None:

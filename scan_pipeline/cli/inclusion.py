@@ -53,7 +53,7 @@ def inclusion(
         raise click.UsageError("name a scan and a key, or a proof with --verify")
     from scan_pipeline.core.key_proofs import KeyProof
     from scan_pipeline.core.value import adapter
-    from scan_pipeline.stages.inclusion import prove_key
+    from scan_pipeline.stages.readers.inclusion import prove_key
     from scan_pipeline.stages.reading import Collection
 
     workspace = settings.workspace()

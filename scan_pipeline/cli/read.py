@@ -71,7 +71,7 @@ def read(
     Exit 1, with the reason, where no receipt opens as much as was asked for.
     """
     from scan_pipeline.cli.records import write_records
-    from scan_pipeline.stages.judged_under import judged_under
+    from scan_pipeline.stages.readers.judged_under import judged_under
     from scan_pipeline.stages.reading import Collection
     from scan_pipeline.stages.unlock import PartialCollection
 

@@ -11,8 +11,8 @@ import polars as pl
 
 from scan_pipeline.cli.output import cell, console, print_table, say
 from scan_pipeline.core.receipt import Receipt
-from scan_pipeline.stages.exact_texts import EXACT_JSON, exact_text
 from scan_pipeline.stages.publish import HIDDEN
+from scan_pipeline.stages.readers.exact_texts import EXACT_JSON, exact_text
 from scan_pipeline.stages.unlock import LABELS
 
 SHOWN_CHARACTERS = 48

@@ -34,9 +34,9 @@ from scan_pipeline.components.settling import (
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.contract import Scan, scan_json
 from scan_pipeline.core.errors import EvidenceError
-from scan_pipeline.stages.ledger_schema import ledger_faults, read_ledger
 from scan_pipeline.stages.pipeline import Pipeline
-from scan_pipeline.stages.walks import is_over, last_walk
+from scan_pipeline.stages.reconciling.ledger_schema import ledger_faults, read_ledger
+from scan_pipeline.stages.walking.walks import is_over, last_walk
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.table_reader import TableReader
 

@@ -16,8 +16,8 @@ from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.core.value import record
-from scan_pipeline.stages.evidence import check_chain
-from scan_pipeline.stages.ledger_schema import LedgerFault
+from scan_pipeline.stages.reconciling.evidence import check_chain
+from scan_pipeline.stages.reconciling.ledger_schema import LedgerFault
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.receipts import StoredReceipt
 

@@ -2,7 +2,7 @@
 
 from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.receipt import last_stop_reason
-from scan_pipeline.stages.stopped import BEGUN_AGAIN
+from scan_pipeline.stages.walking.stopped import BEGUN_AGAIN
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.generations import next_attempt
 from scan_pipeline.store.receipts import Untrusted, generation_order

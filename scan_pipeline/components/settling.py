@@ -10,7 +10,7 @@ from scan_pipeline.components.face import Face
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.core.errors import GateClosedError, ScanPipelineError
 from scan_pipeline.stages.run import abandon, finish, repair_published, repair_receipts
-from scan_pipeline.stages.walks import is_over
+from scan_pipeline.stages.walking.walks import is_over
 from scan_pipeline.store.receipts import StoredReceipt, generation_order
 
 INTERRUPTIONS: Final[tuple[type[BaseException], ...]] = (

@@ -10,8 +10,8 @@ from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.receipt import PinnedTableEvidence, Receipt, receipt_json
 from scan_pipeline.core.reconciliation import Reconciliation, no_figures
 from scan_pipeline.core.second_walk import SecondWalk
-from scan_pipeline.stages.audit_report import AuditCheck, AuditReport, Checks, Level
-from scan_pipeline.stages.audit_rows import (
+from scan_pipeline.stages.auditing.report import AuditCheck, AuditReport, Checks, Level
+from scan_pipeline.stages.auditing.rows import (
     check_bodies,
     check_leaves,
     check_published,
@@ -19,10 +19,10 @@ from scan_pipeline.stages.audit_rows import (
     name_of,
 )
 from scan_pipeline.stages.certify import all_findings, make_receipt
-from scan_pipeline.stages.evidence import check_chain
 from scan_pipeline.stages.pipeline import Pipeline
+from scan_pipeline.stages.reconciling.evidence import check_chain
 from scan_pipeline.stages.run import contract_of
-from scan_pipeline.stages.walks import SECOND_WALK
+from scan_pipeline.stages.walking.walks import SECOND_WALK
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import FIRST_WALK, GenerationStore

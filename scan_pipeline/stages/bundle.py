@@ -12,17 +12,17 @@ from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ConfigurationError, GateClosedError, TamperedError
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.value import adapter
-from scan_pipeline.stages import bundle_manifest as parts
-from scan_pipeline.stages.bundle_archive import BundleWriter, written
-from scan_pipeline.stages.bundle_gathering import Gathered, Level, gather
-from scan_pipeline.stages.bundle_guide import guide
-from scan_pipeline.stages.bundle_leaves import leaves_file
-from scan_pipeline.stages.bundle_ledger import ledger_text
-from scan_pipeline.stages.bundle_manifest import BundleManifest, LeftOut
-from scan_pipeline.stages.bundle_report import report
-from scan_pipeline.stages.export import export, note_path, verdict_of
+from scan_pipeline.stages.bundling import manifest as parts
+from scan_pipeline.stages.bundling.archive import BundleWriter, written
+from scan_pipeline.stages.bundling.gathering import Gathered, Level, gather
+from scan_pipeline.stages.bundling.guide import guide
+from scan_pipeline.stages.bundling.leaves import leaves_file
+from scan_pipeline.stages.bundling.ledger import ledger_text
+from scan_pipeline.stages.bundling.manifest import BundleManifest, LeftOut
+from scan_pipeline.stages.bundling.report import report
+from scan_pipeline.stages.readers.export import export, note_path, verdict_of
 from scan_pipeline.stages.reading import Collection
-from scan_pipeline.stages.record_texts import RecordTexts
+from scan_pipeline.stages.records.texts import RecordTexts
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection
 from scan_pipeline.stages.workspace import Workspace

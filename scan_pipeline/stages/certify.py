@@ -36,7 +36,7 @@ from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, Basis
 from scan_pipeline.core.walk import pages_implied
 from scan_pipeline.core.walk_evidence import WalkEvidence
-from scan_pipeline.stages.evidence import moment
+from scan_pipeline.stages.reconciling.evidence import moment
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.pinning import PinnedTable
 

@@ -17,15 +17,22 @@ from scan_pipeline.core.findings import finding
 from scan_pipeline.core.page import Continuation, End, Opening, Position, Refusal
 from scan_pipeline.core.walk import Walk
 from scan_pipeline.sources.source import Source
-from scan_pipeline.stages.connector_checks import other_code
-from scan_pipeline.stages.evidence import check_chain
-from scan_pipeline.stages.reading_again import ReadingAgain
-from scan_pipeline.stages.recorder import Recorder
-from scan_pipeline.stages.released import released
-from scan_pipeline.stages.stopped import CANCELLED, FINISHED, Stopped, limited, stopped_by, windowed
-from scan_pipeline.stages.stored_pages import StoredPages
-from scan_pipeline.stages.taken_up import CREDENTIAL, Asker, changed_since
-from scan_pipeline.stages.walks import follows
+from scan_pipeline.stages.reconciling.evidence import check_chain
+from scan_pipeline.stages.walking.connector_checks import other_code
+from scan_pipeline.stages.walking.reading_again import ReadingAgain
+from scan_pipeline.stages.walking.recorder import Recorder
+from scan_pipeline.stages.walking.released import released
+from scan_pipeline.stages.walking.stopped import (
+    CANCELLED,
+    FINISHED,
+    Stopped,
+    limited,
+    stopped_by,
+    windowed,
+)
+from scan_pipeline.stages.walking.stored_pages import StoredPages
+from scan_pipeline.stages.walking.taken_up import CREDENTIAL, Asker, changed_since
+from scan_pipeline.stages.walking.walks import follows
 from scan_pipeline.store.events import Event, EventLog
 from scan_pipeline.store.generations import FIRST_WALK, GenerationStore, committed
 

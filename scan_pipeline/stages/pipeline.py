@@ -15,25 +15,25 @@ from scan_pipeline.core.receipt import parse_statement, statement_bytes
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.core.walk_evidence import WalkEvidence
 from scan_pipeline.stages.certify import all_findings, make_receipt
-from scan_pipeline.stages.connector_checks import unchecked
-from scan_pipeline.stages.contract_check import check_contract
 from scan_pipeline.stages.enumerate import Enumeration, Progress
-from scan_pipeline.stages.evidence import total_moved, walk_evidence
-from scan_pipeline.stages.last_accepted import last_accepted_records
 from scan_pipeline.stages.naming import check_is_newest
-from scan_pipeline.stages.not_reconcilable import (
+from scan_pipeline.stages.publish import publish
+from scan_pipeline.stages.reconcile import COLUMNS, Reconciled, Reconciler
+from scan_pipeline.stages.reconciling.evidence import total_moved, walk_evidence
+from scan_pipeline.stages.reconciling.last_accepted import last_accepted_records
+from scan_pipeline.stages.reconciling.not_reconcilable import (
     is_not_reconcilable,
     not_reconciled,
     why_not_reconciled,
     why_not_staged,
 )
-from scan_pipeline.stages.publish import publish
-from scan_pipeline.stages.reconcile import COLUMNS, Reconciled, Reconciler
-from scan_pipeline.stages.record_schema import ResolvedSchema, resolve_schema
-from scan_pipeline.stages.record_texts import RecordTexts
-from scan_pipeline.stages.second_walk import stage_second, with_second
+from scan_pipeline.stages.reconciling.second_walk import stage_second, with_second
+from scan_pipeline.stages.records.schema import ResolvedSchema, resolve_schema
+from scan_pipeline.stages.records.texts import RecordTexts
 from scan_pipeline.stages.stage import Staged, Staging, records_schema
-from scan_pipeline.stages.walks import SECOND_WALK, is_over, walks_due
+from scan_pipeline.stages.walking.connector_checks import unchecked
+from scan_pipeline.stages.walking.contract_check import check_contract
+from scan_pipeline.stages.walking.walks import SECOND_WALK, is_over, walks_due
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import GenerationStore

@@ -14,7 +14,7 @@ from scan_pipeline.core.merkle import PartitionRoot, TreeAccumulator, collection
 from scan_pipeline.core.reconciliation import PartitionSummary, Reconciliation
 from scan_pipeline.core.value import record
 from scan_pipeline.core.walk_evidence import WalkEvidence
-from scan_pipeline.stages.expectations import Expectations
+from scan_pipeline.stages.reconciling.expectations import Expectations
 
 ROW_BYTES: Final = 260
 """Memory of one record while its key range is sorted, in bytes, measured on a million rows."""

@@ -2,9 +2,9 @@
 
 from scan_pipeline.core.contract import Scan, scan_json, scope_digest
 from scan_pipeline.core.errors import ContractError
-from scan_pipeline.stages.contract_check import check_contract
 from scan_pipeline.stages.naming import free_attempt
 from scan_pipeline.stages.pipeline import Pipeline
+from scan_pipeline.stages.walking.contract_check import check_contract
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event, EventLog, to_batch
 from scan_pipeline.store.generations import FIRST_WALK

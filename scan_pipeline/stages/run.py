@@ -17,8 +17,8 @@ from scan_pipeline.stages.naming import free_attempt, free_generation
 from scan_pipeline.stages.pipeline import Pipeline, never_cancelled
 from scan_pipeline.stages.publish import publish
 from scan_pipeline.stages.restage import finish_restage, is_restage
-from scan_pipeline.stages.stopped import BEGUN_AGAIN
-from scan_pipeline.stages.walks import is_closed, is_over, last_walk, open_walks
+from scan_pipeline.stages.walking.stopped import BEGUN_AGAIN
+from scan_pipeline.stages.walking.walks import is_closed, is_over, last_walk, open_walks
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event, EventLog, to_batch
 from scan_pipeline.store.generations import committed

@@ -11,14 +11,14 @@ from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.source import Source
-from scan_pipeline.stages.admitted_pages import AdmittedPage, PageGroup, open_page
-from scan_pipeline.stages.freed_memory import keep_freed_memory
-from scan_pipeline.stages.inference import infer_columns
-from scan_pipeline.stages.model_checks import ModelChecks
-from scan_pipeline.stages.parsing import Parsed, RecordParser
-from scan_pipeline.stages.places import Places
-from scan_pipeline.stages.record_keys import digests_array, key_column, key_column_hashes, key_of
-from scan_pipeline.stages.record_schema import ResolvedSchema
+from scan_pipeline.stages.records.admitted_pages import AdmittedPage, PageGroup, open_page
+from scan_pipeline.stages.records.freed_memory import keep_freed_memory
+from scan_pipeline.stages.records.inference import infer_columns
+from scan_pipeline.stages.records.keys import digests_array, key_column, key_column_hashes, key_of
+from scan_pipeline.stages.records.model_checks import ModelChecks
+from scan_pipeline.stages.records.parsing import Parsed, RecordParser
+from scan_pipeline.stages.records.places import Places
+from scan_pipeline.stages.records.schema import ResolvedSchema
 from scan_pipeline.store.generations import FIRST_WALK, GenerationStore
 
 TOLD_FIELDS: Final = 100

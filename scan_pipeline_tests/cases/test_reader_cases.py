@@ -22,7 +22,7 @@ from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.simulator.server import running_app
 from scan_pipeline.sources.catalogue import parse_scan
-from scan_pipeline.stages.inclusion import prove_key
+from scan_pipeline.stages.readers.inclusion import prove_key
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.workspace import Workspace

@@ -16,7 +16,7 @@ from scan_pipeline.simulator.principals import ANALYST_TOKEN, AUDITOR_TOKEN
 from scan_pipeline.simulator.search_faults import SearchDamage, SearchFault
 from scan_pipeline.simulator.search_index import LONG, Layout
 from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
-from scan_pipeline.stages.connection import check_connection
+from scan_pipeline.stages.connecting.connection import check_connection
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline_tests.conftest import Bench, edited
 from scan_pipeline_tests.sources.search_engines import CUSTOMERS, ENVIRON, answering, search

@@ -15,7 +15,7 @@ from scan_pipeline.simulator.kubernetes_answers import NEWEST, opened_token
 from scan_pipeline.simulator.mutations import Delete, Insert, Update
 from scan_pipeline.simulator.population import population
 from scan_pipeline.sources.scan_file import read_scan_file
-from scan_pipeline.stages.connection import check_connection
+from scan_pipeline.stages.connecting.connection import check_connection
 from scan_pipeline_tests.conftest import SteppingClock
 from scan_pipeline_tests.sources.clusters import (
     DIRECT,

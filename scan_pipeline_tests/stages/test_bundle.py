@@ -18,8 +18,8 @@ import pytest
 from scan_pipeline.core.errors import ContractError, GateClosedError
 from scan_pipeline.simulator.scenarios import scenario
 from scan_pipeline.stages.bundle import bundle
-from scan_pipeline.stages.bundle_audit import audit_bundle
-from scan_pipeline.stages.bundle_manifest import MANIFEST, MANIFEST_TYPE
+from scan_pipeline.stages.bundling.audit import audit_bundle
+from scan_pipeline.stages.bundling.manifest import MANIFEST, MANIFEST_TYPE
 from scan_pipeline.stages.restage import restage
 from scan_pipeline.store.keys import signing_signer
 from scan_pipeline.store.trust import sign

@@ -13,8 +13,8 @@ import pytest
 from scan_pipeline.core.errors import CancelledError
 from scan_pipeline.simulator.transport import SimulatorTransport
 from scan_pipeline.stages.audit import Audit
-from scan_pipeline.stages.recorder import Recorder
 from scan_pipeline.stages.run import run_scan
+from scan_pipeline.stages.walking.recorder import Recorder
 from scan_pipeline.store.events import Event
 from scan_pipeline_tests.conftest import REGISTRY, Bench
 from scan_pipeline_tests.stages.night_process import project_in

@@ -9,8 +9,8 @@ import pytest
 from scan_pipeline.core.canonical import canonical_json, key_bytes, key_hash, leaf_hash
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.stages import reconcile
-from scan_pipeline.stages.evidence import walk_evidence
 from scan_pipeline.stages.reconcile import Reconciler
+from scan_pipeline.stages.reconciling.evidence import walk_evidence
 
 WHOLE = ("verified", "all_records_in_snapshot", True)
 FAILED = ("failed", "observed_pages_only", False)

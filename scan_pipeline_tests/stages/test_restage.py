@@ -8,7 +8,7 @@ import pytest
 from scan_pipeline.core.errors import ContractError, GateClosedError
 from scan_pipeline.stages import pipeline
 from scan_pipeline.stages.audit import Audit
-from scan_pipeline.stages.judged_under import judged_under
+from scan_pipeline.stages.readers.judged_under import judged_under
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.restage import restage
 from scan_pipeline.stages.run import run_scan

@@ -18,7 +18,7 @@ from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.restage import restage
 from scan_pipeline.stages.run import run_scan
-from scan_pipeline.stages.walks import SECOND_WALK
+from scan_pipeline.stages.walking.walks import SECOND_WALK
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline_tests.conftest import THINGS, Bench, Walked, edited
 from scan_pipeline_tests.stages.breaking import BrokeOff

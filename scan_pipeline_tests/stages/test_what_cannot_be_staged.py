@@ -8,9 +8,9 @@ import pytest
 
 from scan_pipeline.core.errors import ConfigurationError, ContractError
 from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
-from scan_pipeline.stages import inference
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.pipeline import Pipeline
+from scan_pipeline.stages.records import inference
 from scan_pipeline.stages.restage import restage
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.stage import Staging

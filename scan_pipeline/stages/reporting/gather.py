@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from scan_pipeline.stages.audit import Audit
-from scan_pipeline.stages.audit_report import UNREADABLE
-from scan_pipeline.stages.evidence import moment
+from scan_pipeline.stages.auditing.report import UNREADABLE
+from scan_pipeline.stages.reconciling.evidence import moment
 from scan_pipeline.stages.reporting.material import Ledger, Material, Night, Unread
 from scan_pipeline.stages.shelf import Shelf, pages_of
-from scan_pipeline.stages.walks import SECOND_WALK
+from scan_pipeline.stages.walking.walks import SECOND_WALK
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.receipts import StoredReceipt, Untrusted, generation_order
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.merkle import PartitionRoot, collection_root
 from scan_pipeline.core.receipt import PinnedTableEvidence, Receipt
-from scan_pipeline.stages.audit_report import AuditCheck, AuditReport
-from scan_pipeline.stages.evidence import check_chain
+from scan_pipeline.stages.auditing.report import AuditCheck, AuditReport
+from scan_pipeline.stages.reconciling.evidence import check_chain
 from scan_pipeline.stages.reporting.document import (
     Block,
     Command,

@@ -5,7 +5,7 @@ from typing import Any
 
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.value import record
-from scan_pipeline.stages.audit_report import AuditReport
+from scan_pipeline.stages.auditing.report import AuditReport
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.receipts import StoredReceipt
 

@@ -1,0 +1,1 @@
+"""What an audit computes again, and how it tells."""

@@ -1,0 +1,144 @@
+"""An audit's looks at rows: records and bodies against their pages, the published table."""
+
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+
+from scan_pipeline.core.canonical import items_digest, leaf_hashes
+from scan_pipeline.core.errors import ConfigurationError, KeyDestroyedError, TamperedError
+from scan_pipeline.sources.source import Source
+from scan_pipeline.stages.auditing.report import UNREADABLE, Checks
+from scan_pipeline.stages.publish import GENERATION, RECEIPT_ID, rows_to_publish
+from scan_pipeline.stages.reconciling.not_reconcilable import is_not_reconcilable
+from scan_pipeline.stages.shelf import Shelf
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.events import Event
+from scan_pipeline.store.generations import FIRST_WALK, GenerationStore
+from scan_pipeline.store.published_table import open_published
+from scan_pipeline.store.receipts import StoredReceipt
+from scan_pipeline.store.row_comparison import RowComparison
+from scan_pipeline.store.tables import Table
+
+
+def is_gone(table: Callable[[], Table], generation: str) -> bool:
+    """Say whether nothing of a generation is left in a table; what cannot be read is not gone."""
+    try:
+        return not table().files(generation)
+    except UNREADABLE:
+        return False
+
+
+def check_leaves(
+    store: GenerationStore, events: Sequence[Event], checks: Checks, *, shard: int = FIRST_WALK
+) -> None:
+    """Hold the staged leaves of a walk against the items digest of each page.
+
+    Raises:
+        TamperedError: a page has other records than were admitted.
+    """
+    nothing = is_gone(store.records, store.generation)
+    if nothing and is_not_reconcilable(store.read_findings(stage="records")):
+        checks.leave("records by page", "none could be staged, as the findings say")
+        return
+    admitted = {event.page: event.items_digest for event in events if event.event == "page"}
+    seen = set[int]()
+    table = store.records() if shard == FIRST_WALK else store.second_walk()
+    for page, leaves in _by_page(table, store.generation):
+        if page in seen or items_digest(leaves) != admitted.get(page):
+            raise TamperedError("records", f"the records of page {page} are not its own")
+        seen.add(page)
+    empty = items_digest(())
+    for page, digest in admitted.items():
+        if page not in seen and digest != empty:
+            raise TamperedError("records", f"page {page} has no records; expected some")
+    checks.agree(name_of("records by page", shard), f"as admitted on {len(admitted)} pages")
+
+
+def name_of(check: str, shard: int) -> str:
+    """Return the name of a check that is made of each walk."""
+    return check if shard == FIRST_WALK else f"{check} of the second walk"
+
+
+def check_bodies(
+    store: GenerationStore,
+    events: Sequence[Event],
+    source: Source,
+    checks: Checks,
+    *,
+    shard: int = FIRST_WALK,
+) -> bool:
+    """Open every body and hold it against its digests; say whether that was possible.
+
+    Raises:
+        TamperedError: a body is not the one that was admitted.
+    """
+    admitted = {event.page: event for event in events if event.event == "page"}
+    seen = list[int]()
+    try:
+        for page, body in store.bodies(shard):
+            event = admitted.get(page)
+            if event is None or sha256(body).digest() != event.body_digest:
+                raise TamperedError("pages", f"the body of page {page} is not the admitted one")
+            if items_digest(leaf_hashes(source.records(body))) != event.items_digest:
+                raise TamperedError("pages", f"the records of page {page} are not its own")
+            seen.append(page)
+    except (ConfigurationError, KeyDestroyedError) as error:
+        checks.leave(name_of("bodies", shard), error, expected=f"{len(admitted)} bodies")
+        return False
+    finally:
+        source.close()
+    checks.compare(name_of("bodies", shard), sorted(filter(None, admitted)), sorted(seen))
+    return True
+
+
+def check_published(stored: StoredReceipt, workspace: Workspace, checks: Checks) -> None:
+    """Hold the published table against the records, where it should hold this generation.
+
+    That is the newest accepted one. A break may leave an older one in its place, which the next
+    run mends; rows or a commit that no receipt names are a disagreement.
+    """
+    receipt = stored.receipt
+    scan, generation = receipt.scan, receipt.scan_generation
+    if not receipt.accepted or not _is_to_be_published(stored, workspace):
+        return
+    table = open_published(workspace.lake, scan)
+    if not table.exists():
+        checks.leave("published", "no table; the next run publishes", expected=stored.receipt_id)
+        return
+    told = table.latest_commit()
+    older = told.get(GENERATION)
+    if older != generation and older in workspace.receipts(scan).generations():
+        checks.leave("published", f"{older}; the next run publishes", expected=generation)
+        return
+    checks.compare("published", stored.receipt_id, told.get(RECEIPT_ID))
+    held = (generation,) if receipt.records_observed else ()
+    checks.compare("published generations", held, table.generations())
+    records = workspace.store(scan, generation).records()
+    comparison = RowComparison(table.batches(generation))
+    for batch in rows_to_publish(stored, records):
+        comparison.take(batch)
+    found = "as staged" if comparison.equal() else "other rows"
+    checks.compare("published rows", "as staged", found)
+
+
+def _is_to_be_published(stored: StoredReceipt, workspace: Workspace) -> bool:
+    """Say whether this is the newest accepted generation that stands."""
+    shelf = Shelf(stored.receipt.scan, workspace=workspace)
+    accepted = (each for each in shelf.standing() if each.receipt.accepted)
+    newest = next(accepted, None)
+    return newest is not None and newest.receipt_id == stored.receipt_id
+
+
+def _by_page(records: Table, generation: str) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield each page's leaves in order of position; rows of a page stand together."""
+    page: int | None = None
+    leaves: list[bytes] = []
+    columns = ("_page", "_leaf_hash")
+    for batch in records.batches(generation, columns=columns):
+        for number, leaf in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):
+            if number != page:
+                if page is not None:
+                    yield page, leaves
+                page, leaves = number, []
+            leaves.append(leaf)
+    if page is not None:
+        yield page, leaves

@@ -1,0 +1,1 @@
+"""One look at a source against its scan file, before any walk."""

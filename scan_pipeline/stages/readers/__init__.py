@@ -1,0 +1,1 @@
+"""What readers are given of opened collections: conditions, files, comparisons, proofs."""
