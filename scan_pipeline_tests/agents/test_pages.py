@@ -7,6 +7,8 @@ import pytest
 
 from scan_pipeline_tests.agents.conftest import failure, rows_of
 
+pytestmark = pytest.mark.long
+
 COLUMNS = [
     {"name": "id", "type": "string", "nullable": False},
     {"name": "n", "type": "int64"},

@@ -29,6 +29,8 @@ from scan_pipeline.stages.workspace import utc_now
 from scan_pipeline_tests.agents.conftest import POLICY, Readers, failure
 from scan_pipeline_tests.agents.records_app import RecordsApp
 
+pytestmark = pytest.mark.long
+
 SECRET = "write-secret-token"  # of the tests alone
 
 

@@ -20,6 +20,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from scan_pipeline.agents.authentication import launching_user
 from scan_pipeline_tests.agents.conftest import TOKENS, Asked, client_at, failure, rows_of
 
+pytestmark = pytest.mark.long
+
 COMMAND = ("-c", "from scan_pipeline.cli.main import main; main()")
 SAYS = "serving agents at "
 

@@ -13,6 +13,8 @@ from scan_pipeline.cli.settings import Settings
 from scan_pipeline.simulator.faults import Delayed
 from scan_pipeline_tests.cli.conftest import CommandLine, registry
 
+pytestmark = pytest.mark.long
+
 
 def settings(project: CommandLine) -> Settings:
     return Settings(lake=None, folder=project.folder, environ={})

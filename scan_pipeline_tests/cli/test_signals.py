@@ -35,8 +35,8 @@ def test_signal_closes_the_walk_as_cancelled(
 
 
 def test_signal_wakes_whoever_waits_for_the_source(scan_pipeline: CommandLine) -> None:
-    """The source asks for half an hour of patience; nobody waits for that."""
-    patience = Failing(page=2, status=429, retry_after_s=1_800)
+    """The source asks for a minute and a half of patience; nobody waits for that."""
+    patience = Failing(page=2, status=429, retry_after_s=90)
     with registry(patience, size=300) as url:
         process = scan_pipeline.start("run", scan_pipeline.scan_file(url), "--json")
         assert process.stderr is not None

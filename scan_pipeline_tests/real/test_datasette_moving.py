@@ -17,6 +17,8 @@ from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline_tests.real.conftest import MET, Airports, Walked, Wire, walk
 from scan_pipeline_tests.real.datasette_server import delete_airports, serving, write_airports
 
+pytestmark = pytest.mark.long
+
 
 class Table:
     """A served table of 1,000 airports whose rows come and go.

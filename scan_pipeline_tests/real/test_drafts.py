@@ -20,6 +20,8 @@ from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline_tests.real.conftest import MET, Airports, Wire
 from scan_pipeline_tests.real.datasette_server import need
 
+pytestmark = pytest.mark.long
+
 Drafted = Callable[[str], tuple[Draft, Scan]]
 
 

@@ -29,6 +29,8 @@ from scan_pipeline.store.project import find_project
 from scan_pipeline_tests.real.datasette_server import need
 from scan_pipeline_tests.sources.child_processes import processes, wait_for_word
 
+pytestmark = pytest.mark.long
+
 SERVER: Final = Path(__file__).with_name("mcp_customers_server.py")
 LIVE: Final = "records_encountered_in_live_traversal"
 

@@ -19,6 +19,8 @@ from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline_tests.real.conftest import Wire
 from scan_pipeline_tests.real.datasette_server import need
 
+pytestmark = pytest.mark.long
+
 FACTS = Path(__file__).with_name("odata_customers.yaml")
 LIVE = "records_encountered_in_live_traversal"
 CUSTOMERS = 8_742

@@ -20,6 +20,8 @@ from scan_pipeline_tests.sources import search_engines
 from scan_pipeline_tests.sources.search_engines import ENVIRON, Searched, search
 from scan_pipeline_tests.stages.night_process import project_in
 
+pytestmark = pytest.mark.long
+
 
 def test_all_customers_are_verified_and_open_whole(bench: Bench) -> None:
     engine = SearchEngine(names="rotate")

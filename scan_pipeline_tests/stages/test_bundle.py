@@ -24,6 +24,8 @@ from scan_pipeline.stages.restage import restage
 from scan_pipeline.store.keys import signing_signer
 from scan_pipeline.store.trust import sign
 
+pytestmark = pytest.mark.long
+
 LIVE = {
     "source.snapshot": ...,
     "source.params": {"view": "live"},

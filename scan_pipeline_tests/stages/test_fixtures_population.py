@@ -12,6 +12,8 @@ from scan_pipeline.simulator.scenarios import scenario
 from scan_pipeline.simulator.script import Script
 from scan_pipeline.stages.reading import Collection
 
+pytestmark = pytest.mark.long
+
 WHOLE = ("verified", "all_records_in_snapshot", True)
 FAILED = ("failed", "observed_pages_only", False)
 PAGES_ONLY = ("unknown", "observed_pages_only", False)

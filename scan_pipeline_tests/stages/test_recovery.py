@@ -22,6 +22,8 @@ from scan_pipeline_tests.stages.crashes import (
     receipts_of,
 )
 
+pytestmark = pytest.mark.long
+
 ONE_BY_ONE = {"operation": {"commit_pages": 1}}
 
 UNSEALED = {

@@ -19,6 +19,8 @@ from scan_pipeline_tests.stages.tampering import (
     without,
 )
 
+pytestmark = pytest.mark.long
+
 CARELESS, CAREFUL = pytest.param(False, id="careless"), pytest.param(True, id="careful")
 
 BOTH = pytest.mark.parametrize("careful", [CARELESS, CAREFUL])

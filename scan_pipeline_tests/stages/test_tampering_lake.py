@@ -12,6 +12,8 @@ from scan_pipeline_tests.stages.tampering import (
     with_value,
 )
 
+pytestmark = pytest.mark.long
+
 FEW = {("pages", "log garbled"), ("records", "file removed"), ("findings", "file cut")}
 
 BOTH = pytest.mark.parametrize("careful", [False, True], ids=["careless", "careful"])

@@ -34,6 +34,8 @@ from scan_pipeline_tests.stages.tampering import (
     without,
 )
 
+pytestmark = pytest.mark.long
+
 
 def confirm(sealed: SealedLake) -> None:
     """Hold the newest receipt against its table, as a reader does who opens records."""

@@ -29,6 +29,8 @@ from scan_pipeline_tests.conftest import Bench
 from scan_pipeline_tests.stages.breaking import events_of, pages_of
 from scan_pipeline_tests.stages.crashes import check_generation, receipts_of
 
+pytestmark = pytest.mark.long
+
 GENERATION = "20261130T020000Z"
 ONE_BY_ONE = {"operation": {"commit_pages": 1}}
 TURN_S = 60

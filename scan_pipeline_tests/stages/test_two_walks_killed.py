@@ -9,6 +9,8 @@ from scan_pipeline.stages.audit import Audit
 from scan_pipeline_tests.conftest import Bench
 from scan_pipeline_tests.stages.crashes import FIRST, Crashed, Kill
 
+pytestmark = pytest.mark.long
+
 TWICE: Mapping[str, Any] = {
     "source.snapshot": None,
     "source.partition_counts": None,

@@ -19,6 +19,8 @@ from scan_pipeline_tests.sources.amazon.wire import (
     xml,
 )
 
+pytestmark = pytest.mark.long
+
 IDS = [f"k-{number:02d}" for number in range(1, 12)]
 NAMED = {str(each): each for each in BEHAVIOURS}
 

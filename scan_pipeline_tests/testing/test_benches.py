@@ -31,6 +31,8 @@ from scan_pipeline_tests.sources.test_etcd import COMPACTED, ScriptedEtcd
 from scan_pipeline_tests.sources.ticket_desk import TICKETS, answer
 from scan_pipeline_tests.testing.dialects import LIVE, PAGE_TOKEN, PINNED, scan
 
+pytestmark = pytest.mark.long
+
 NAMED = {str(each): each for each in BEHAVIOURS}
 IDS = [f"k-{number:02d}" for number in range(1, 12)]
 

@@ -23,6 +23,8 @@ from scan_pipeline.testing import (
 from scan_pipeline.testing.kit_scan import with_continuation
 from scan_pipeline_tests.testing.dialects import PAGE_TOKEN_PINNED, PINNED, URL
 
+pytestmark = pytest.mark.long
+
 NAMED = {str(each): each for each in BEHAVIOURS}
 
 

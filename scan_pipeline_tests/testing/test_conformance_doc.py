@@ -14,6 +14,8 @@ from scan_pipeline.cli.main import cli
 from scan_pipeline.stages.scan_lookup import shipped_scan
 from scan_pipeline.testing import BEHAVIOURS
 
+pytestmark = pytest.mark.long
+
 DOC = Path(__file__).parents[2] / "docs" / "conformance.md"
 SOURCES = Path(__file__).parents[1] / "sources"
 

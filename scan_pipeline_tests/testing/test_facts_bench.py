@@ -13,6 +13,8 @@ from scan_pipeline.testing import (
 )
 from scan_pipeline_tests.testing.dialects import DIALECTS, ELSEWHERE, PAGE_TOKEN, PROVIDERS, scan
 
+pytestmark = pytest.mark.long
+
 QUICK = ("order-undisturbed", "end-missing")
 """Behaviours that every provider is held to each time; all of them with the long matrix."""
 

@@ -23,6 +23,8 @@ from scan_pipeline_tests.real.amazon.conftest import CUSTOMERS, ENVIRON, FEW, KE
 from scan_pipeline_tests.real.amazon.moto_server import ODD_KEYS
 from scan_pipeline_tests.stages.breaking import break_off
 
+pytestmark = pytest.mark.long
+
 LIVE = "records_encountered_in_live_traversal"
 HERE = Path(__file__).parent
 

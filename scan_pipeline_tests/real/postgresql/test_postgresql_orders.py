@@ -13,6 +13,8 @@ from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline_tests.real.postgresql.server import PostgresServer
 from scan_pipeline_tests.real.postgresql.walks import lines, run
 
+pytestmark = pytest.mark.long
+
 # What is checked before the first page.
 
 FLOAT = "CREATE TABLE {t}(id float8 PRIMARY KEY)"
