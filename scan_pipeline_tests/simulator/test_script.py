@@ -82,7 +82,8 @@ def test_a_fault_strikes_its_attempts():
 def test_every_fault_can_be_scripted_and_has_a_kind_of_its_own():
     kinds = {fault.__dataclass_fields__["kind"].default for fault in get_args(Fault)}
 
-    rooms = {fault.__module__ for fault in get_args(Fault)}  # other dialects have faults of their own
+    # Other dialects have faults of their own.
+    rooms = {fault.__module__ for fault in get_args(Fault)}
     known = {each for each in PageFault.__subclasses__() if each.__module__ in rooms}
     assert set(get_args(Fault)) == known
     assert len(kinds) == len(get_args(Fault))
