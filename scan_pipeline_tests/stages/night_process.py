@@ -74,10 +74,17 @@ class DyingTransport(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         self._death.at("request")
         response = self._inner.handle_request(request)
-        if self._death.point == "answer":
-            response.read()
+        if self._death.point != "answer":
+            return response
+        raw = b"".join(response.iter_raw())
+        response.close()
         self._death.at("answer")
-        return response
+        return httpx2.Response(
+            response.status_code,
+            headers=response.headers,
+            stream=httpx2.ByteStream(raw),
+            request=request,
+        )
 
     def close(self) -> None:
         self._inner.close()
