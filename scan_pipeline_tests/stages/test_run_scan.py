@@ -55,8 +55,8 @@ def test_a_restart_takes_no_name_that_exists(bench: Bench) -> None:
     night = run_scan(scan, workspace=workspace)
 
     names = [each.receipt.scan_generation for each in (*night.earlier, night.stored)]
-    assert names == ["20261130T020000Z", "20261130T020000Z.3"]
-    assert night.stored.receipt.restart_of == "20261130T020000Z"
+    assert names == ["20261130T020000Z.3", "20261130T020000Z.4"]  # after every name that is known
+    assert night.stored.receipt.restart_of == "20261130T020000Z.3"
 
 
 @pytest.mark.long
