@@ -3,8 +3,10 @@
 import asyncio
 from pathlib import Path
 
-import pytest
+import httpx2
 
+from scan_pipeline.agents.serving import http_server
+from scan_pipeline.simulator.server import running_app
 from scan_pipeline_tests.agents.conftest import TOKENS, failure
 
 
@@ -96,13 +98,19 @@ def test_revocation_between_two_pages_acts_at_the_second(readers):
 
 
 def test_token_that_is_revoked_gets_no_answer_at_all(readers):
-    readers.change(lambda policy: policy["principals"]["ana"].update(revoked=True))
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {
+        "authorization": f"Bearer {TOKENS['ana']}",
+        "accept": "application/json, text/event-stream",
+    }
+    app = http_server(readers.desk, url="http://readers.example/mcp").streamable_http_app()
+    with running_app(app, lifespan="on") as base_url:
+        before = httpx2.post(f"{base_url}/mcp", json=asked, headers=headers)
+        readers.change(lambda policy: policy["principals"]["ana"].update(revoked=True))
+        after = httpx2.post(f"{base_url}/mcp", json=asked, headers=headers)
 
-    async def asking(ask):
-        return await ask("list_scans")
-
-    with pytest.raises(BaseException):  # noqa: B017, PT011  # whatever the SDK makes of a 401
-        readers.over_http(asking)
+    assert before.status_code != 401
+    assert after.status_code == 401
 
 
 def test_hidden_column_is_neither_shown_asked_about_nor_ordered_by(readers):
