@@ -5,7 +5,6 @@ scan file names it: `source: {adapter: my_project.sources.Tickets, ...}`.
 """
 
 from scan_pipeline.core.canonical import canonical_json, parse_exact
-from scan_pipeline.core.contract import CountFacts, FieldPath, PositiveInt, SnapshotFacts
 from scan_pipeline.core.errors import (
     AccessRefusedError,
     ContinuationConsumedError,
@@ -16,8 +15,10 @@ from scan_pipeline.core.errors import (
     SourceWindowError,
     TransientSourceError,
 )
+from scan_pipeline.core.field_path import FieldPath
 from scan_pipeline.core.page import End, Next, Opening, Page, Position, Refusal, Reported
-from scan_pipeline.core.value import record
+from scan_pipeline.core.source_facts import CountFacts, SnapshotFacts
+from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.sources.adapter import Adapter, AdapterFacts, AdapterRef, Answered
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http_adapter import HttpAdapter, HttpAdapterFacts

@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 import yaml
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.vocabulary import ConclusionScope
 from scan_pipeline.simulator.principals import AUDITOR_TOKEN
 from scan_pipeline.simulator.registry import Registry

@@ -25,8 +25,8 @@ from pydantic import Field
 
 from scan_pipeline.agents.addressing import check_template, places
 from scan_pipeline.core.canonical import digest_of
-from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import ConfigurationError
+from scan_pipeline.core.field_path import FieldPath
 from scan_pipeline.core.value import adapter, record
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.addresses import origin_of

@@ -19,8 +19,9 @@ from scan_pipeline.agents.admitted import Admitted
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.proposals import ProposalState
 from scan_pipeline.core.canonical import CanonicalFormError, canonical_json, parse_exact
-from scan_pipeline.core.contract import FieldPath, Retries
 from scan_pipeline.core.errors import ProtocolError
+from scan_pipeline.core.field_path import FieldPath
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.http.allowance import Allowance
 from scan_pipeline.sources.http.connecting import not_connected

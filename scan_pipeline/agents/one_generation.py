@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.vocabulary import ConclusionScope
 from scan_pipeline.stages.reading import Collection, Standing, observed_at
 from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection, Wish

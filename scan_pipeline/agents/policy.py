@@ -33,9 +33,8 @@ from pydantic import Field, ValidationError
 from scan_pipeline.agents.actions import Action, check_actions
 from scan_pipeline.agents.failures import PolicyError
 from scan_pipeline.core.canonical import digest_of
-from scan_pipeline.core.contract import NaturalInt, PositiveInt
 from scan_pipeline.core.errors import ConfigurationError
-from scan_pipeline.core.value import adapter, record
+from scan_pipeline.core.value import NaturalInt, PositiveInt, adapter, record
 from scan_pipeline.sources.yaml_facts import FactsReader
 from scan_pipeline.stages.readers.conditions import Condition
 

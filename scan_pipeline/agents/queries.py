@@ -8,8 +8,7 @@ from pydantic import Field
 from scan_pipeline.agents.access import Access
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.core.canonical import digest_of
-from scan_pipeline.core.contract import PositiveInt
-from scan_pipeline.core.value import record
+from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.core.vocabulary import ConclusionScope
 from scan_pipeline.stages.readers.conditions import Condition, as_json, normalized
 

@@ -11,7 +11,7 @@ from scan_pipeline.agents.policy import Policy
 from scan_pipeline.agents.queries import Query
 from scan_pipeline.agents.viewing import Viewed
 from scan_pipeline.core.errors import ContractError, GateClosedError, ScanPipelineError
-from scan_pipeline.core.receipt import receipt_json
+from scan_pipeline.core.receipt_statement import receipt_json
 
 
 @answer

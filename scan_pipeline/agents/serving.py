@@ -19,7 +19,7 @@ from scan_pipeline.agents.desk import Desk
 from scan_pipeline.agents.ledger import Ledger
 from scan_pipeline.agents.policy import Policy, Principal, ScanPolicy, View, load_policy
 from scan_pipeline.agents.server import create_server
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.workspace import Workspace
 

@@ -7,13 +7,13 @@ from typing import Any, Final
 from scan_pipeline.cli.account import words
 from scan_pipeline.cli.output import answer, print_facts, print_table
 from scan_pipeline.core.claims import Claim, Completeness
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import (
     ConfigurationError,
     GateClosedError,
     NarrowError,
     RetryError,
 )
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.defs.analyses import ANALYSES, Shipped
 from scan_pipeline.stages.scan_lookup import shipped_scan

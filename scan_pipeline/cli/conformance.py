@@ -10,7 +10,7 @@ from scan_pipeline.cli.output import answer, print_json, say
 from scan_pipeline.core.errors import ContractError
 
 if TYPE_CHECKING:
-    from scan_pipeline.core.contract import Scan
+    from scan_pipeline.core.scan import Scan
     from scan_pipeline.testing.bench import Bench
     from scan_pipeline.testing.conformance import Result
 

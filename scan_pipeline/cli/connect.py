@@ -9,7 +9,7 @@ from scan_pipeline.cli.output import answer, print_json, print_table
 from scan_pipeline.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from scan_pipeline.core.contract import Scan
+    from scan_pipeline.core.scan import Scan
 
 
 def check_source(settings: Settings, file: Path, *, as_json: bool) -> ExitCode:

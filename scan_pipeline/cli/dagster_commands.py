@@ -32,7 +32,8 @@ SHIPPED_DEFINITIONS: Final = "scan_pipeline.definitions"
 def launch(settings: Settings, *, scan: str, as_json: bool) -> ExitCode:
     """Begin a new generation through Dagster, wait for it, and show its receipt."""
     from scan_pipeline.cli.account import Filed, print_account
-    from scan_pipeline.core.receipt import last_stop_reason, receipt_json
+    from scan_pipeline.core.receipt import last_stop_reason
+    from scan_pipeline.core.receipt_statement import receipt_json
 
     contract, workspace = settings.scan(scan), settings.workspace()
     generations = _Generations(settings, scan=contract.name)

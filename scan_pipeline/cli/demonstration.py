@@ -14,8 +14,10 @@ from scan_pipeline.cli.account import words
 from scan_pipeline.cli.analysis import Outcome, analyse
 from scan_pipeline.cli.explanation import Explanation, explain
 from scan_pipeline.cli.output import answer, print_table
-from scan_pipeline.core.contract import Expectations, HighWaterMarkFacts, IdSequence, Scan
+from scan_pipeline.core.expectations import Expectations, IdSequence
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
+from scan_pipeline.core.source_facts import HighWaterMarkFacts
 from scan_pipeline.core.value import record
 from scan_pipeline.simulator.customers import CUSTOMERS
 from scan_pipeline.simulator.naive import NaiveReport

@@ -45,8 +45,8 @@ def draft(
 
     Exit 1 where something is left that only a person can fill in.
     """
-    from scan_pipeline.core.contract import Retries
     from scan_pipeline.core.errors import ContractError
+    from scan_pipeline.core.operation import Retries
     from scan_pipeline.sources.surroundings import Surroundings
     from scan_pipeline.stages.drafting.draft import draft as drafted
     from scan_pipeline.stages.drafting.question import question

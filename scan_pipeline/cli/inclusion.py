@@ -93,7 +93,7 @@ def _verify(settings: Settings, given: Path, envelope: Path | None) -> ExitCode:
 
 def _receipt(settings: Settings, proof: "KeyProof", envelope: Path | None) -> tuple["Receipt", str]:
     """Return the receipt a proof is checked against, signature checked, and its id."""
-    from scan_pipeline.core.receipt import parse_statement
+    from scan_pipeline.core.receipt_statement import parse_statement
     from scan_pipeline.store.receipts import ReceiptStore
     from scan_pipeline.store.trust import Trust
 

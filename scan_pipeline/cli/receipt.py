@@ -60,7 +60,7 @@ def receipt(
 ) -> ExitCode:
     """Show the receipt of GENERATION, or the newest, its signature checked."""
     from scan_pipeline.cli.account import Filed, print_account
-    from scan_pipeline.core.receipt import receipt_json
+    from scan_pipeline.core.receipt_statement import receipt_json
     from scan_pipeline.store.lake import Lake
 
     reported = page is not None or packet is not None

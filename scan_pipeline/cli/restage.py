@@ -15,7 +15,7 @@ from scan_pipeline.cli.settings import Settings
 def restage(settings: Settings, *, scan: str, generation: str, as_json: bool) -> ExitCode:
     """Judge the pages of GENERATION again under the present scan file; the source is not asked."""
     from scan_pipeline.cli.account import Filed, print_account
-    from scan_pipeline.core.receipt import receipt_json
+    from scan_pipeline.core.receipt_statement import receipt_json
     from scan_pipeline.stages import restage as stage
 
     contract, workspace = settings.scan(scan), settings.workspace()

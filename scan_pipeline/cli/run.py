@@ -39,7 +39,7 @@ def run(settings: Settings, *, scan: str, trial: int | None, as_json: bool) -> E
     from scan_pipeline.cli.analysis import analyse, print_outcome
     from scan_pipeline.cli.cancellation import Cancellation
     from scan_pipeline.cli.progress import WalkProgress
-    from scan_pipeline.core.receipt import receipt_json
+    from scan_pipeline.core.receipt_statement import receipt_json
     from scan_pipeline.stages.run import run_scan
 
     contract = settings.scan(scan)

@@ -9,7 +9,7 @@ from scan_pipeline.cli.output import say
 from scan_pipeline.core.value import record
 
 if TYPE_CHECKING:
-    from scan_pipeline.core.contract import Scan
+    from scan_pipeline.core.scan import Scan
     from scan_pipeline.stages.workspace import Workspace
     from scan_pipeline.store.project import Project
     from scan_pipeline.store.receipts import ReceiptStore, StoredReceipt

@@ -8,7 +8,7 @@ from scan_pipeline.cli.output import answer, print_facts, print_json, print_tabl
 from scan_pipeline.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from scan_pipeline.core.contract import Scan
+    from scan_pipeline.core.scan import Scan
     from scan_pipeline.stages.workspace import Workspace
     from scan_pipeline.store.receipts import StoredReceipt
 
@@ -18,7 +18,7 @@ def try_scan(settings: Settings, named: str, *, pages: int, as_json: bool) -> Ex
     from scan_pipeline.cli.account import Filed, print_account
     from scan_pipeline.cli.cancellation import Cancellation
     from scan_pipeline.cli.progress import WalkProgress
-    from scan_pipeline.core.receipt import receipt_json
+    from scan_pipeline.core.receipt_statement import receipt_json
     from scan_pipeline.stages.trial import run_trial
     from scan_pipeline.stages.trial_place import trials_of
 
@@ -63,8 +63,8 @@ def columns_of(
     """
     import polars as pl
 
-    from scan_pipeline.core.contract import trial_of
     from scan_pipeline.core.errors import GateClosedError
+    from scan_pipeline.core.scan import trial_of
     from scan_pipeline.stages.unlock import LABELS, open_partial
 
     try:

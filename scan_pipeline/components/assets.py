@@ -32,8 +32,8 @@ from scan_pipeline.components.settling import (
     settle_older,
 )
 from scan_pipeline.core.canonical import digest_of
-from scan_pipeline.core.contract import Scan, scan_json
 from scan_pipeline.core.errors import EvidenceError
+from scan_pipeline.core.scan import Scan, scan_json
 from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.reconciling.ledger_schema import ledger_faults, read_ledger
 from scan_pipeline.stages.walking.walks import is_over, last_walk

@@ -26,8 +26,9 @@ from scan_pipeline.components.overtaken import (
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.restarts import attempt_after
 from scan_pipeline.components.settling import refusals
-from scan_pipeline.core.contract import Scan, Schedule
 from scan_pipeline.core.errors import ContractError, ScanPipelineError
+from scan_pipeline.core.operation import Schedule
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.naming import free_attempt, free_generation
 from scan_pipeline.store.generations import new_generation, next_attempt
 from scan_pipeline.store.lake import check_generation

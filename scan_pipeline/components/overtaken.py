@@ -12,7 +12,8 @@ import dagster as dg
 
 from scan_pipeline.components.face import Face
 from scan_pipeline.components.resource import ScanResource
-from scan_pipeline.core.contract import Scan, scope_digest
+from scan_pipeline.core.contract_digests import scope_digest
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.naming import free_attempt, newest_known
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.workspace import Workspace

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scan_pipeline.components.face import Face
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.workspace import Workspace, open_workspace

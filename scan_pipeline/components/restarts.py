@@ -1,7 +1,7 @@
 """When a generation is followed by another attempt from nothing, and what that one is called."""
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.receipt import last_stop_reason
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.walking.stopped import BEGUN_AGAIN
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.generations import next_attempt

@@ -20,7 +20,7 @@ from scan_pipeline.components.generations import (
 from scan_pipeline.components.mirror import mirror_sensor
 from scan_pipeline.components.overtaken import follow_sensor
 from scan_pipeline.components.resource import ScanResource, project_workspace
-from scan_pipeline.core import contract
+from scan_pipeline.core import scan as core_scan
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.sources.scan_file import FACE, read_documents
 from scan_pipeline.stages.workspace import Workspace
@@ -62,7 +62,7 @@ class Scan(dg.Component):
 
     def __init__(
         self,
-        scan: contract.Scan,
+        scan: core_scan.Scan,
         *,
         settings: FaceSettings = FaceSettings(),  # noqa: B008  # a frozen value
         workspace: Callable[[], Workspace] | None = None,
@@ -112,7 +112,7 @@ class Scan(dg.Component):
 
 
 def scan_definitions(
-    scan: contract.Scan,
+    scan: core_scan.Scan,
     *,
     settings: FaceSettings = FaceSettings(),  # noqa: B008  # a frozen value
     workspace: Callable[[], Workspace],
@@ -154,7 +154,7 @@ def _modules_beside(path: Path) -> list[Path]:
     return sorted(each for each in path.glob("*.py") if each.name != "__init__.py")
 
 
-def _parsed(raw: dict[str, Any], *, folder: Path) -> contract.Scan:
+def _parsed(raw: dict[str, Any], *, folder: Path) -> core_scan.Scan:
     """Read the attributes from their file as every other reader does; else as they were given.
 
     Dagster's own reading of the file takes YAML's surprises (`no`, a member named twice) as they

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import AssumptionBasis
 from scan_pipeline.core.walk_evidence import WalkEvidence

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from scan_pipeline.core.assumptions import Assumption, assumptions
-from scan_pipeline.core.contract import Scan, accept_level, whole_scope
+from scan_pipeline.core.contract import accept_level, whole_scope
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.reconciliation import Reconciliation
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.second_walk import why_not_equal
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import ConclusionScope, CoverageStatus

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from scan_pipeline.core.contract import Contract, SourceFacts
+from scan_pipeline.core.contract import Contract
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.page import Next, Page
+from scan_pipeline.core.source_facts import SourceFacts
 from scan_pipeline.core.vocabulary import MAY_MOVE
 
 

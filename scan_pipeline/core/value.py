@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, TypeAlias, TypeVar, dataclass_transform
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 T = TypeVar("T")
 
@@ -24,3 +24,7 @@ def record(cls: type[T]) -> type[T]:
 def adapter(kind: Any) -> TypeAdapter[Any]:
     """Return what parses and writes a type; kept, since making one takes tens of milliseconds."""
     return TypeAdapter(kind)
+
+
+PositiveInt: TypeAlias = Annotated[int, Field(gt=0)]
+NaturalInt: TypeAlias = Annotated[int, Field(ge=0)]

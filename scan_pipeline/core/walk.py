@@ -6,11 +6,12 @@ from typing import Any
 
 from scan_pipeline.core.canonical import items_digest
 from scan_pipeline.core.chain import cursor_digest
-from scan_pipeline.core.contract import Contract, SourceFacts
+from scan_pipeline.core.contract import Contract
 from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.page import End, Page, Position, Reported
 from scan_pipeline.core.page_doubts import doubts_about
+from scan_pipeline.core.source_facts import SourceFacts
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import MAY_MOVE, LimitName, Severity
 

@@ -22,7 +22,7 @@ from scan_pipeline.core.canonical import (
     digest_of,
     leaf_hashes,
 )
-from scan_pipeline.core.contract import SourceFacts, stated
+from scan_pipeline.core.contract_digests import stated
 from scan_pipeline.core.errors import (
     ContinuationConsumedError,
     ProtocolError,
@@ -39,6 +39,7 @@ from scan_pipeline.core.page import (
     Reported,
 )
 from scan_pipeline.core.receipt import AdapterRevision
+from scan_pipeline.core.source_facts import SourceFacts
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.http.allowance import Allowance

@@ -7,17 +7,12 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from scan_pipeline.core.column_names import is_column_name, is_ours, same_column
-from scan_pipeline.core.contract import (
-    Contract,
-    Operation,
-    RecordSchema,
-    Scan,
-    Schedule,
-    SourceFacts,
-    source_json,
-)
+from scan_pipeline.core.contract import Contract
 from scan_pipeline.core.errors import ConfigurationError, ContractError, ScanPipelineError
+from scan_pipeline.core.operation import Operation, Schedule
 from scan_pipeline.core.receipt import AdapterRevision
+from scan_pipeline.core.scan import RecordSchema, Scan, source_json
+from scan_pipeline.core.source_facts import SourceFacts
 from scan_pipeline.core.value import adapter, record
 from scan_pipeline.sources.adapter import AdapterFacts
 from scan_pipeline.sources.adapter_loading import ADAPTER, load_adapter, with_adapter

@@ -22,7 +22,6 @@ from datetime import datetime
 from typing import Any, ClassVar, Final, Literal
 
 from scan_pipeline.core.canonical import canonical_json, digest_of, leaf_hashes
-from scan_pipeline.core.contract import CountFacts, PositiveInt, SnapshotFacts, SourceFacts
 from scan_pipeline.core.errors import ContractError, ProtocolError
 from scan_pipeline.core.page import (
     Continuation,
@@ -35,7 +34,8 @@ from scan_pipeline.core.page import (
     Reported,
 )
 from scan_pipeline.core.receipt import AdapterRevision
-from scan_pipeline.core.value import record
+from scan_pipeline.core.source_facts import CountFacts, SnapshotFacts, SourceFacts
+from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.etcd_pairs import Encoding, bytes_at, in_base64, pair_record, whole_at

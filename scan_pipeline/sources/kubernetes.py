@@ -28,11 +28,11 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from scan_pipeline.core.contract import CountFacts, PositiveInt, SnapshotFacts, SourceFacts
 from scan_pipeline.core.errors import ConfigurationError, ContractError, ProtocolError
 from scan_pipeline.core.page import Opening, Page, Position
 from scan_pipeline.core.receipt import AdapterRevision
-from scan_pipeline.core.value import record
+from scan_pipeline.core.source_facts import CountFacts, SnapshotFacts, SourceFacts
+from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.core.vocabulary import Basis
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.addresses import origin_of

@@ -8,9 +8,9 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from scan_pipeline.core.contract import SnapshotFacts
 from scan_pipeline.core.errors import AccessRefusedError, ProtocolError
 from scan_pipeline.core.page import Continuation, Next, Position
+from scan_pipeline.core.source_facts import SnapshotFacts
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.http.end_signals import EndSignal, NextFacts, continuation
 from scan_pipeline.sources.http.envelope import value_at

@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from scan_pipeline.core.canonical import CanonicalFormError, canonical_json, parse_exact
-from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import ProtocolError
+from scan_pipeline.core.field_path import FieldPath
 from scan_pipeline.core.page import Continuation, Next, Position
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record

@@ -24,7 +24,6 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from scan_pipeline.core.canonical import canonical_json, digest_of, leaf_hashes
-from scan_pipeline.core.contract import source_json
 from scan_pipeline.core.errors import (
     ConfigurationError,
     ContinuationConsumedError,
@@ -34,6 +33,7 @@ from scan_pipeline.core.errors import (
 )
 from scan_pipeline.core.page import Next, Opening, Page, Position, Refusal
 from scan_pipeline.core.receipt import AdapterRevision
+from scan_pipeline.core.scan import source_json
 from scan_pipeline.sources.http.allowance import Allowance
 from scan_pipeline.sources.http.reported import reported
 from scan_pipeline.sources.http.resending import Resending

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 import httpx2
 from pydantic import Field
 
-from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import ContractError, ProtocolError
+from scan_pipeline.core.field_path import FieldPath
 from scan_pipeline.core.page import Continuation, Next, Position
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record

@@ -13,11 +13,10 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from scan_pipeline.core.canonical import canonical_json
-from scan_pipeline.core.contract import NaturalInt
 from scan_pipeline.core.errors import ContractError, ProtocolError
 from scan_pipeline.core.page import Continuation, Next, Position
 from scan_pipeline.core.receipt import AdapterRevision
-from scan_pipeline.core.value import record
+from scan_pipeline.core.value import NaturalInt, record
 from scan_pipeline.sources.http.facts import HttpFacts
 from scan_pipeline.sources.http.request import Added
 from scan_pipeline.sources.http.row_ends import Progress, RowEnd, check_ends, end_of_rows

@@ -4,8 +4,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from scan_pipeline.core.contract import SourceFacts
 from scan_pipeline.core.errors import ConfigurationError, ContractError
+from scan_pipeline.core.source_facts import SourceFacts
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.source import Source
 from scan_pipeline.sources.surroundings import Surroundings

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import yaml
 
-from scan_pipeline.core.contract import SCAN_NAME, Scan
 from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.scan import SCAN_NAME, Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.adapter_loading import make_importable
 from scan_pipeline.sources.catalogue import ScanFileError, parse_scan

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import httpx2
 
-from scan_pipeline.core.contract import SourceFacts
+from scan_pipeline.core.source_facts import SourceFacts
 
 _SENT: Final = ("page_size", "snapshot", "high_water_mark", "next")
 """Facts that say under which name a value is sent."""

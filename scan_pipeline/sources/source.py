@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
-from scan_pipeline.core.contract import SourceFacts
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.page import Opening, Page, Position, Refusal
 from scan_pipeline.core.receipt import AdapterRevision
+from scan_pipeline.core.source_facts import SourceFacts
 from scan_pipeline.core.value import record
 
 RefusedCallback: TypeAlias = Callable[[Refusal], None]

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import httpx2
 
-from scan_pipeline.core.contract import Retries
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.value import record
 
 

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from scan_pipeline.core.canonical import digest_of
-from scan_pipeline.core.contract import ContractDigests, Scan, contract_digests
+from scan_pipeline.core.contract_digests import ContractDigests, contract_digests
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.findings import Finding
-from scan_pipeline.core.receipt import PinnedTableEvidence, Receipt, receipt_json
+from scan_pipeline.core.receipt import PinnedTableEvidence, Receipt
+from scan_pipeline.core.receipt_statement import receipt_json
 from scan_pipeline.core.reconciliation import Reconciliation, no_figures
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.second_walk import SecondWalk
 from scan_pipeline.stages.auditing.report import AuditCheck, AuditReport, Checks, Level
 from scan_pipeline.stages.auditing.rows import (

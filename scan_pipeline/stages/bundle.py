@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.claims import is_whole
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ConfigurationError, GateClosedError, TamperedError
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import adapter
 from scan_pipeline.stages.bundling import manifest as parts
 from scan_pipeline.stages.bundling.archive import BundleWriter, written

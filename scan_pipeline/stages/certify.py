@@ -5,12 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from scan_pipeline.core.canonical import digest_of
-from scan_pipeline.core.contract import (
-    ContractDigests,
-    Scan,
-    accept_level,
-    source_json,
-)
+from scan_pipeline.core.contract import accept_level
+from scan_pipeline.core.contract_digests import ContractDigests
 from scan_pipeline.core.coverage import Judgement, accepted, judge
 from scan_pipeline.core.findings import FIRST_FINDINGS, Finding, findings_digest, most_telling
 from scan_pipeline.core.receipt import (
@@ -33,6 +29,7 @@ from scan_pipeline.core.receipt import (
     TerminalEvidence,
 )
 from scan_pipeline.core.reconciliation import Reconciliation
+from scan_pipeline.core.scan import Scan, source_json
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, Basis
 from scan_pipeline.core.walk import pages_implied
 from scan_pipeline.core.walk_evidence import WalkEvidence

@@ -5,7 +5,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-from scan_pipeline.core.contract import ContractDigests, Scan, scan_json
+from scan_pipeline.core.contract_digests import ContractDigests
 from scan_pipeline.core.errors import (
     CancelledError,
     KeyDestroyedError,
@@ -15,6 +15,7 @@ from scan_pipeline.core.errors import (
 )
 from scan_pipeline.core.findings import finding
 from scan_pipeline.core.page import Continuation, End, Opening, Position, Refusal
+from scan_pipeline.core.scan import Scan, scan_json
 from scan_pipeline.core.walk import Walk
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.reconciling.evidence import check_chain

@@ -8,11 +8,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from scan_pipeline.core.contract import ContractDigests, Scan, contract_digests
+from scan_pipeline.core.contract_digests import ContractDigests, contract_digests
 from scan_pipeline.core.errors import ScanPipelineError
 from scan_pipeline.core.findings import Finding, finding
-from scan_pipeline.core.receipt import parse_statement, statement_bytes
+from scan_pipeline.core.receipt_statement import parse_statement, statement_bytes
 from scan_pipeline.core.reconciliation import Reconciliation
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.walk_evidence import WalkEvidence
 from scan_pipeline.stages.certify import all_findings, make_receipt
 from scan_pipeline.stages.enumerate import Enumeration, Progress

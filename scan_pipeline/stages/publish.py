@@ -8,9 +8,10 @@ import polars as pl
 import pyarrow as pa
 
 from scan_pipeline.core.claims import is_whole
-from scan_pipeline.core.contract import Scan, scope_digest
+from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.unlock import LABELS, checked_records
 from scan_pipeline.stages.workspace import Workspace

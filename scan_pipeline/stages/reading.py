@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from scan_pipeline.core.claims import is_whole
-from scan_pipeline.core.contract import Scan, accept_level, scope_digest
+from scan_pipeline.core.contract import accept_level
+from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.coverage import satisfies
 from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
 from scan_pipeline.stages.scan_lookup import find_scan

@@ -8,10 +8,10 @@ import polars as pl
 import pyarrow as pa
 
 from scan_pipeline.core.canonical import CanonicalFormError, canonical_form
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.merkle import PartitionRoot, TreeAccumulator, collection_root
 from scan_pipeline.core.reconciliation import PartitionSummary, Reconciliation
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.core.walk_evidence import WalkEvidence
 from scan_pipeline.stages.reconciling.expectations import Expectations

@@ -1,7 +1,8 @@
 """Judge stored pages again after a fix of schema, key or expectation, without asking the source."""
 
-from scan_pipeline.core.contract import Scan, scan_json, scope_digest
+from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.scan import Scan, scan_json
 from scan_pipeline.stages.naming import free_attempt
 from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.walking.contract_check import check_contract

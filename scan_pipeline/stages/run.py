@@ -6,10 +6,10 @@ from contextlib import suppress
 from datetime import timedelta
 
 from scan_pipeline.core.canonical import canonical_json
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ScanPipelineError, TamperedError
 from scan_pipeline.core.findings import finding
 from scan_pipeline.core.receipt import last_stop_reason
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages.enumerate import Progress

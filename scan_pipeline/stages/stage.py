@@ -7,8 +7,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.findings import Finding, finding
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.records.admitted_pages import AdmittedPage, PageGroup, open_page

@@ -1,7 +1,7 @@
 """The contract that a generation was walked under, as its open event tells."""
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ContractError, GateClosedError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.run import contract_of
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.workspace import Workspace

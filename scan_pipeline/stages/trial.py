@@ -7,7 +7,7 @@ there; what is there is of another scope than the scan's nights, is never accept
 
 from collections.abc import Callable
 
-from scan_pipeline.core.contract import Scan, trial_of
+from scan_pipeline.core.scan import Scan, trial_of
 from scan_pipeline.stages.enumerate import Progress
 from scan_pipeline.stages.naming import free_generation
 from scan_pipeline.stages.pipeline import Pipeline, never_cancelled

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 import pyarrow as pa
 
-from scan_pipeline.core.contract import Scan, scope_digest
+from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.coverage import satisfies
 from scan_pipeline.core.errors import GateClosedError, TamperedError
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
 from scan_pipeline.sources.extras import needs_extra
 from scan_pipeline.stages.shelf import Shelf

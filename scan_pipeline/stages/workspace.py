@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx2
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.catalogue import open_source
 from scan_pipeline.sources.http.rates import PROCESS, HostBudgets
 from scan_pipeline.sources.source import Source

@@ -16,7 +16,8 @@ from securesystemslib.signer import (  # re-exported there without `__all__`
 
 from scan_pipeline.core.canonical import canonical_json, digest_of
 from scan_pipeline.core.errors import EvidenceError, TamperedError
-from scan_pipeline.core.receipt import STATEMENT_TYPE, AdapterRevision, ProviderRevision
+from scan_pipeline.core.receipt import AdapterRevision, ProviderRevision
+from scan_pipeline.core.receipt_statement import STATEMENT_TYPE
 from scan_pipeline.core.value import record
 from scan_pipeline.store.lake import Lake
 from scan_pipeline.store.trust import Trust, sign

@@ -15,7 +15,8 @@ from scan_pipeline.core.errors import (
     TamperedError,
     WriterConflictError,
 )
-from scan_pipeline.core.receipt import Receipt, parse_statement
+from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.receipt_statement import parse_statement
 from scan_pipeline.core.value import record
 from scan_pipeline.store.lake import RECEIPT_SUFFIX, Lake, check_generation
 from scan_pipeline.store.trust import Trust, Verified

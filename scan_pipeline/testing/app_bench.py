@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import anyio
 import httpx2
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.testing.bench import Bench, Key, Opened
 from scan_pipeline.testing.faults import Fault, FaultKind, NotExercisedError
 from scan_pipeline.testing.http_faults import AT_THE_EXCHANGE, Answer, HttpFaults

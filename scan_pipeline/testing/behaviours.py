@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, TypeAlias
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import ContinuationKind
 from scan_pipeline.testing.faults import Fault, FaultKind

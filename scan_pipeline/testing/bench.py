@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import httpx2
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.testing.faults import Fault
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ScanPipelineError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.testing.behaviours import BEHAVIOURS, EXPECTED, Behaviour, Group, Outcome
 from scan_pipeline.testing.bench import Bench

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.http.facts import HttpFacts
 from scan_pipeline.sources.last_key import LastKeySource
 from scan_pipeline.sources.next_link import NextLinkSource

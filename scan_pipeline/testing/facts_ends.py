@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import httpx2
 
-from scan_pipeline.core.contract import FieldPath
+from scan_pipeline.core.field_path import FieldPath
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.http.end_signals import EndSignal
 from scan_pipeline.sources.http.facts import HttpFacts

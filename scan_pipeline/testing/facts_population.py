@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from scan_pipeline.core.contract import FieldPath, Scan
+from scan_pipeline.core.field_path import FieldPath
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.http.facts import HttpFacts
 from scan_pipeline.sources.last_key import LastKeySource
 from scan_pipeline.testing.bench import Key

@@ -13,7 +13,8 @@ from typing import Any
 
 import httpx2
 
-from scan_pipeline.core.contract import FieldPath, Scan
+from scan_pipeline.core.field_path import FieldPath
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
 from scan_pipeline.sources.http.facts import HttpCountFacts, HttpFacts

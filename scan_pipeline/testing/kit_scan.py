@@ -2,17 +2,11 @@
 
 from dataclasses import replace
 
-from scan_pipeline.core.contract import (
-    Accept,
-    Contract,
-    Expectations,
-    Limits,
-    Operation,
-    Retries,
-    Scan,
-    whole_scope,
-)
+from scan_pipeline.core.contract import Accept, Contract, Limits, whole_scope
 from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.expectations import Expectations
+from scan_pipeline.core.operation import Operation, Retries
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.vocabulary import (
     ConclusionScope,
     Consistency,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scan_pipeline.core.contract import FieldPath
+from scan_pipeline.core.field_path import FieldPath
 
 
 def put(around: Any, path: FieldPath, value: Any) -> Any:

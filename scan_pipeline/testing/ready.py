@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.run import Night, run_scan
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.project import Project

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.run import Night
 from scan_pipeline.testing.behaviours import Outcome

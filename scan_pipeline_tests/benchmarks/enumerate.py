@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.workspace import Workspace, open_workspace

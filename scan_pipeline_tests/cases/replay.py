@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import CancelledError, GateClosedError, ScanPipelineError
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.reading import Collection

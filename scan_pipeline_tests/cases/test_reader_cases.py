@@ -18,8 +18,8 @@ from mcp.client.streamable_http import streamable_http_client
 from scan_pipeline.agents.policy import Limits, Policy, Principal, ScanPolicy, View
 from scan_pipeline.agents.serving import create_desk, http_server
 from scan_pipeline.core.canonical import canonical_json
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import GateClosedError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.server import running_app
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages.readers.inclusion import prove_key

@@ -40,7 +40,7 @@ def test_every_problem_is_told_with_its_line(scan_pipeline: CommandLine) -> None
     assert scan_pipeline("check", file).stdout.count(f"{file}:") == 2
 
 
-@pytest.mark.parametrize("schema", ["nowhere.Model", "scan_pipeline.core.contract.Scan"])
+@pytest.mark.parametrize("schema", ["nowhere.Model", "scan_pipeline.core.scan.Scan"])
 def test_record_schema_that_cannot_be_resolved_is_a_problem(
     scan_pipeline: CommandLine, schema: str
 ) -> None:

@@ -13,7 +13,7 @@ from scan_pipeline.components.face import Face, FaceSettings
 from scan_pipeline.components.generations import add_generation
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.scan import scan_definitions
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.registry import Registry
 from scan_pipeline.simulator.scenario import Scenario
 from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection

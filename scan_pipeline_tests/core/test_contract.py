@@ -4,14 +4,9 @@ import json
 
 import pytest
 
-from scan_pipeline.core.contract import (
-    Contract,
-    accept_level,
-    contract_digests,
-    scan_json,
-    scope_digest,
-    whole_scope,
-)
+from scan_pipeline.core.contract import Contract, accept_level, whole_scope
+from scan_pipeline.core.contract_digests import contract_digests, scope_digest
+from scan_pipeline.core.scan import scan_json
 from scan_pipeline.sources.catalogue import parse_scan
 
 SCHEMA = "sha256:00"

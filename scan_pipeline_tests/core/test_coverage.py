@@ -13,7 +13,8 @@ from scan_pipeline.core.coverage import (
     judge,
     satisfies,
 )
-from scan_pipeline.core.findings import KINDS, finding
+from scan_pipeline.core.finding_kinds import KINDS
+from scan_pipeline.core.findings import finding
 from scan_pipeline.core.page import Opening
 from scan_pipeline.core.reconciliation import ExpectationResult, Reconciliation
 from scan_pipeline.core.vocabulary import (

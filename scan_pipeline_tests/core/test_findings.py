@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import scan_pipeline
-from scan_pipeline.core.findings import KINDS, finding, findings_digest, most_telling, worst
+from scan_pipeline.core.finding_kinds import KINDS
+from scan_pipeline.core.findings import finding, findings_digest, most_telling, worst
 
 PACKAGE = Path(scan_pipeline.__file__).parent
 

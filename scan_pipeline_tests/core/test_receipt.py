@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 
 from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.errors import TamperedError
-from scan_pipeline.core.receipt import (
-    Receipt,
+from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.receipt_statement import (
     parse_statement,
     receipt_json,
     receipt_schema,

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 import yaml
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.vocabulary import ConclusionScope
 from scan_pipeline.sources.scan_file import read_scan_file
 from scan_pipeline.stages.run import run_scan

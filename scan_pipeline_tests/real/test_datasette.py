@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import GateClosedError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.publish import published_generation
 from scan_pipeline.stages.reading import Collection

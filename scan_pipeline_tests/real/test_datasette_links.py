@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline_tests.real.conftest import Airports

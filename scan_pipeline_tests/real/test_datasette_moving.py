@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import GateClosedError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.unlock import unlock
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline_tests.real.conftest import MET, Airports, Walked, Wire, walk

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import GateClosedError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.scan_file import read_scan_file
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.reading import Collection

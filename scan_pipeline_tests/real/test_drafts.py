@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from scan_pipeline.core.contract import Retries, Scan
+from scan_pipeline.core.operation import Retries
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.scan_file import read_scan_file
 from scan_pipeline.sources.surroundings import Surroundings
 from scan_pipeline.stages.drafting.draft import draft

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from scan_pipeline.core.canonical import canonical_form
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.population import population
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.sources.scan_file import read_scan_file

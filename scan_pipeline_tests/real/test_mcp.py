@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 import yaml
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import CancelledError, GateClosedError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.customers import CUSTOMERS
 from scan_pipeline.simulator.population import population
 from scan_pipeline.simulator.principals import AUDITOR_TOKEN

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import yaml
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.kubernetes import TOKEN, KubernetesCluster, create_kubernetes_app
 from scan_pipeline.simulator.server import running_app
 from scan_pipeline.sources.catalogue import parse_scan

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from scan_pipeline.core.contract import Retries
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.page import Next, Page, Position, Refusal
 from scan_pipeline.sources.mcp.facts import McpToolSource
 from scan_pipeline.sources.mcp_tool import McpTool

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.answer_faults import ConnectionCut, ResponseLost
 from scan_pipeline.simulator.mcp_server import NAME, running_mcp
 from scan_pipeline.simulator.registry import Registry

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 
-from scan_pipeline.core.contract import Retries
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.page import Page, Position, Refusal
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.sources.catalogue import open_source, parse_scan

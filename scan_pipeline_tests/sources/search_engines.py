@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx2
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.elasticsearch import SearchEngine, SearchRequest
 from scan_pipeline.simulator.principals import AUDITOR_TOKEN
 from scan_pipeline.sources.catalogue import parse_scan

@@ -12,13 +12,14 @@ import httpx2
 import pytest
 
 from scan_pipeline.adapters import Adapter, Answered, End, Position, TransientSourceError
-from scan_pipeline.core.contract import scan_json, scope_digest
+from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.errors import (
     ContinuationConsumedError,
     ProtocolError,
     SourceUnavailableError,
 )
 from scan_pipeline.core.page import Opening
+from scan_pipeline.core.scan import scan_json
 from scan_pipeline.sources.adapter import AdapterFacts, AdapterRef
 from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
 from scan_pipeline.sources.scan_file import LocatedScanFileError, read_scan_file

@@ -8,7 +8,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from scan_pipeline.core.contract import scan_json
 from scan_pipeline.core.errors import (
     AccessRefusedError,
     ConfigurationError,
@@ -22,6 +21,7 @@ from scan_pipeline.core.errors import (
     TimeLimitError,
 )
 from scan_pipeline.core.page import End, Next, Opening
+from scan_pipeline.core.scan import scan_json
 from scan_pipeline.sources.aws import without_session
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline_tests.sources.amazon.wire import (

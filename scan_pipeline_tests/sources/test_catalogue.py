@@ -6,7 +6,9 @@ from datetime import date
 import httpx2
 import pytest
 
-from scan_pipeline.core.contract import Column, IdSequence, Retries
+from scan_pipeline.core.expectations import IdSequence
+from scan_pipeline.core.operation import Retries
+from scan_pipeline.core.scan import Column
 from scan_pipeline.sources.catalogue import ScanFileError, open_source, parse_scan
 from scan_pipeline.sources.page_token import PageToken, PageTokenSource
 from scan_pipeline.sources.surroundings import Surroundings

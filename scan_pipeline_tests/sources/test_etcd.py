@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from scan_pipeline.core.contract import Scan, scan_json
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan, scan_json
 from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.reading import Collection

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scan_pipeline.core.contract import scope_digest
+from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.errors import ContractError, GateClosedError
 from scan_pipeline.simulator import kubernetes_faults as faulty
 from scan_pipeline.simulator.kubernetes import READER, KubernetesCluster

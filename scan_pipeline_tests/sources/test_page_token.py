@@ -7,13 +7,13 @@ import httpx2
 import pytest
 
 from scan_pipeline.core.canonical import leaf_hash
-from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import (
     AccessRefusedError,
     ConfigurationError,
     ContinuationConsumedError,
     ProtocolError,
 )
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.page import End, Next, Position
 from scan_pipeline.sources.catalogue import open_source
 from scan_pipeline.sources.surroundings import Surroundings

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from scan_pipeline.core.contract import scan_json, scope_digest, source_json
+from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.errors import AccessRefusedError, ContractError, ProtocolError
 from scan_pipeline.core.page import End, Next
+from scan_pipeline.core.scan import scan_json, source_json
 from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
 from scan_pipeline.sources.provider_facts import provider_facts, provider_names, with_provider
 from scan_pipeline_tests.sources.over_http import LIVE, NOW, Asking, answered, scan_of, walk

@@ -12,9 +12,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ContractError, GateClosedError
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.reading import Collection

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.workspace import Workspace

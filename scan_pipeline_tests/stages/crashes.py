@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.principals import AUDITOR_TOKEN
 from scan_pipeline.simulator.registry import Registry
 from scan_pipeline.simulator.transport import SimulatorTransport

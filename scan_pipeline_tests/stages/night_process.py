@@ -20,9 +20,9 @@ from typing import Any
 import httpx2
 import yaml
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.page import Opening, Page, Position
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.simulator.principals import AUDITOR_TOKEN
 from scan_pipeline.simulator.registry import Registry

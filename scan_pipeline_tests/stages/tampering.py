@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.audit import Audit, AuditReport
 from scan_pipeline.stages.unlock import unlock
 from scan_pipeline.stages.workspace import Workspace

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scan_pipeline.core.errors import ConfigurationError, GateClosedError
-from scan_pipeline.core.receipt import receipt_json
+from scan_pipeline.core.receipt_statement import receipt_json
 from scan_pipeline.simulator.faults import CursorRepeats
 from scan_pipeline.simulator.scenarios import SCENARIOS
 from scan_pipeline.simulator.script import Script

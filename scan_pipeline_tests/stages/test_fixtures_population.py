@@ -2,7 +2,7 @@
 
 import pytest
 
-from scan_pipeline.core.contract import scope_digest
+from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.simulator.answer_faults import Failing, ResponseLost
 from scan_pipeline.simulator.faults import CountDropped, FilterChanged, SnapshotExpired

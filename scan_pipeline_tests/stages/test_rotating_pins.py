@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.reconciling.evidence import walk_evidence
 from scan_pipeline.store.events import Event, EventLog
 from scan_pipeline_tests.core.test_walk import AT, page

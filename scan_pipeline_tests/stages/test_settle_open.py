@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scan_pipeline.core.contract import scope_digest
+from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.pipeline import Pipeline

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from scan_pipeline.core.contract import scope_digest, trial_of
+from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.errors import CancelledError, GateClosedError
+from scan_pipeline.core.scan import trial_of
 from scan_pipeline.sources.scan_file import LocatedScanFileError, read_scan_file
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.publish import publish, published_generation

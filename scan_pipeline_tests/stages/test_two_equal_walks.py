@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from scan_pipeline.core.errors import GateClosedError
-from scan_pipeline.core.receipt import receipt_json
+from scan_pipeline.core.receipt_statement import receipt_json
 from scan_pipeline.simulator.mutations import Delete, Insert, Mutation, Update
 from scan_pipeline.simulator.principals import ANALYST_TOKEN
 from scan_pipeline.simulator.registry import Registry

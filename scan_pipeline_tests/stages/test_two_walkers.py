@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import WriterConflictError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.registry import Registry
 from scan_pipeline.simulator.scenarios import scenario
 from scan_pipeline.simulator.server import running

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.catalogue import parse_scan
 
 URL = "https://api.test/things"

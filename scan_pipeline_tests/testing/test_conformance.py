@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ScanPipelineError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.testing import (
     BEHAVIOURS,

@@ -8,9 +8,9 @@ import httpx2
 from pydantic import Field, JsonValue
 
 from scan_pipeline.core.canonical import canonical_json
-from scan_pipeline.core.contract import PositiveInt, SourceFacts
 from scan_pipeline.core.errors import ConfigurationError, ContractError
-from scan_pipeline.core.value import record
+from scan_pipeline.core.source_facts import SourceFacts
+from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.http.addresses import origin_of
 from scan_pipeline.sources.secrets import SecretRef

@@ -9,16 +9,15 @@ import sqlalchemy as sa
 from pydantic import Field
 from sqlalchemy.exc import ArgumentError
 
-from scan_pipeline.core.contract import (
+from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.field_path import FieldPath
+from scan_pipeline.core.source_facts import (
     CountFacts,
-    FieldPath,
     HighWaterMarkFacts,
-    PositiveInt,
     SnapshotFacts,
     SourceFacts,
 )
-from scan_pipeline.core.errors import ContractError
-from scan_pipeline.core.value import record
+from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.core.vocabulary import ContinuationKind, LeafEncoding
 from scan_pipeline.sources.secrets import SecretRef
 

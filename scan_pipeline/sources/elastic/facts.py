@@ -7,15 +7,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import httpx2
 from pydantic import Field, JsonValue
 
-from scan_pipeline.core.contract import (
-    Contract,
-    CountFacts,
-    PositiveInt,
-    SnapshotFacts,
-    SourceFacts,
-)
+from scan_pipeline.core.contract import Contract
 from scan_pipeline.core.errors import ContractError
-from scan_pipeline.core.value import record
+from scan_pipeline.core.source_facts import CountFacts, SnapshotFacts, SourceFacts
+from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.core.vocabulary import AssumptionBasis
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.addresses import shown

@@ -14,8 +14,8 @@ import msgspec
 import pyarrow as pa
 
 from scan_pipeline.core.canonical import CanonicalFormError, parse_exact
-from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import ContractError, ProtocolError
+from scan_pipeline.core.field_path import FieldPath
 from scan_pipeline.core.value import record
 
 _LIST: Final = list[msgspec.Raw] | msgspec.UnsetType

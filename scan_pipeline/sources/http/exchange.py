@@ -10,8 +10,8 @@ from typing import Annotated, Final
 import httpx2
 from pydantic import Field
 
-from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import ProtocolError
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.http.allowance import Allowance, Deadline
 from scan_pipeline.sources.http.content_coding import ASKED_FOR, decoded

@@ -8,16 +8,15 @@ from typing import ClassVar, Literal
 import httpx2
 from pydantic import JsonValue
 
-from scan_pipeline.core.contract import (
+from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.field_path import FieldPath
+from scan_pipeline.core.source_facts import (
     ChangeTokenFacts,
     CountFacts,
-    FieldPath,
     HighWaterMarkFacts,
-    PositiveInt,
     SourceFacts,
 )
-from scan_pipeline.core.errors import ContractError
-from scan_pipeline.core.value import record
+from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.core.vocabulary import Basis, LeafEncoding
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.envelope import check_records_at

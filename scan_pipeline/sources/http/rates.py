@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import Lock
 
-from scan_pipeline.core.contract import Rate
+from scan_pipeline.core.operation import Rate
 
 
 class HostBudgets:

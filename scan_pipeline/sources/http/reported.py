@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from scan_pipeline.core.contract import CountFacts, SourceFacts
 from scan_pipeline.core.errors import ProtocolError
 from scan_pipeline.core.page import Reported
+from scan_pipeline.core.source_facts import CountFacts, SourceFacts
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
 from scan_pipeline.sources.http.facts import HttpCountFacts
 

@@ -14,8 +14,8 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import SourceUnavailableError, TransientSourceError
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.sources.http.allowance import Allowance
 
 T = TypeVar("T")

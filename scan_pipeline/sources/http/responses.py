@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, Literal
 
-from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import (
     AccessRefusedError,
     ContinuationConsumedError,
@@ -25,6 +24,7 @@ from scan_pipeline.core.errors import (
     StaleCredentialsError,
     TransientSourceError,
 )
+from scan_pipeline.core.field_path import FieldPath
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.http.addresses import shown_link
 from scan_pipeline.sources.http.envelope import parse_body, value_at

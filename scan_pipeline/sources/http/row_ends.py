@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import ContractError, ProtocolError
+from scan_pipeline.core.field_path import FieldPath
 from scan_pipeline.core.page import End
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.http.envelope import ABSENT, value_at

@@ -5,8 +5,8 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 from scan_pipeline.core.canonical import canonical_json
-from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import ProtocolError
+from scan_pipeline.core.field_path import FieldPath
 from scan_pipeline.sources.http.addresses import shown
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
 from scan_pipeline.sources.http.facts import HttpFacts

@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 
 import httpx2
 
-from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import (
     ContinuationConsumedError,
     ProtocolError,
@@ -23,6 +22,7 @@ from scan_pipeline.core.errors import (
     StaleCredentialsError,
     TransientSourceError,
 )
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.http.allowance import Allowance
 from scan_pipeline.sources.http.connecting import not_connected

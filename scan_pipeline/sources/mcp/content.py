@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from scan_pipeline.core.canonical import CanonicalFormError, canonical_json
-from scan_pipeline.core.contract import FieldPath
 from scan_pipeline.core.errors import ProtocolError
+from scan_pipeline.core.field_path import FieldPath
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.http.envelope import (
     ABSENT,

@@ -6,14 +6,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from scan_pipeline.core.contract import (
-    BoundFacts,
-    FieldPath,
-    PositiveInt,
-    SourceFacts,
-)
 from scan_pipeline.core.errors import ContractError
-from scan_pipeline.core.value import record
+from scan_pipeline.core.field_path import FieldPath
+from scan_pipeline.core.source_facts import BoundFacts, SourceFacts
+from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.addresses import origin_of

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from scan_pipeline.core.errors import TamperedError
-from scan_pipeline.core.receipt import Receipt, parse_statement
+from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.receipt_statement import parse_statement
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.auditing.report import AuditCheck, Checks
 from scan_pipeline.stages.bundle import plain_receipt

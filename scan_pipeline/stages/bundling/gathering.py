@@ -7,9 +7,9 @@ from typing import Any, Final, Literal, TypeAlias
 import polars as pl
 
 from scan_pipeline.core.canonical import canonical_json
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.bundling.manifest import LeftOut
 from scan_pipeline.stages.reconciling.evidence import check_chain

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scan_pipeline.core.canonical import canonical_json, key_hash, leaf_hash
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.merkle import tree_root
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.reconcile import partition_by_field
 from scan_pipeline.stages.records.keys import key_column, key_column_hashes, key_of
 from scan_pipeline.stages.records.texts import RecordTexts

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scan_pipeline.core.canonical import canonical_json, digest_of, parse_exact
-from scan_pipeline.core.contract import contract_digests
+from scan_pipeline.core.contract_digests import contract_digests
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.merkle import PartitionRoot, collection_root
 from scan_pipeline.core.receipt import Receipt

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import (
     AccessRefusedError,
     ConfigurationError,
@@ -19,8 +18,9 @@ from scan_pipeline.core.errors import (
     RestartError,
     ScanPipelineError,
 )
-from scan_pipeline.core.findings import KINDS
+from scan_pipeline.core.finding_kinds import KINDS
 from scan_pipeline.core.page import End, Opening, Page, Position
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.walk import Walk
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.connecting.counts_of_pages import count_contradicted, counted

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from scan_pipeline.core.contract import CountFacts
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.page import End, Page
+from scan_pipeline.core.source_facts import CountFacts
 
 
 def counted(page: Page, facts: CountFacts) -> int | None:

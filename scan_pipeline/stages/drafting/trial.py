@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from scan_pipeline.core.canonical import parse_exact
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import (
     AccessRefusedError,
     EvidenceError,
@@ -13,6 +12,7 @@ from scan_pipeline.core.errors import (
     SourceUnavailableError,
 )
 from scan_pipeline.core.page import Next, Page, Position
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.catalogue import open_source, parse_scan
 from scan_pipeline.sources.source import Source

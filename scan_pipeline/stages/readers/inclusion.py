@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import polars as pl
 
 from scan_pipeline.core.canonical import key_bytes, key_hash, leaf_hash
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ContractError, TamperedError
 from scan_pipeline.core.key_proofs import InPartition, KeyProof, ShownAbsence, ShownMember
 from scan_pipeline.core.merkle import PartitionRoot, hash_partition
 from scan_pipeline.core.proofs import Member, absence_proof, inclusion_proof, partition_place
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.reconcile import partition_by_field
 from scan_pipeline.stages.reconciling.partition_roots import partition_roots
 from scan_pipeline.stages.records.texts import RecordTexts

@@ -6,9 +6,10 @@ expectations, what is accepted) does not close it; whoever reads is told.
 
 from typing import Literal, TypeAlias
 
-from scan_pipeline.core.contract import Scan, contract_digests
+from scan_pipeline.core.contract_digests import contract_digests
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.records.schema import resolve_schema
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 import polars as pl
 
 from scan_pipeline.core.canonical import CanonicalFormError, canonical_json, parse_exact
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.findings import Finding, finding
+from scan_pipeline.core.scan import Scan
 
 _UNREADABLE: Final = object()
 _MISSING: Final = object()

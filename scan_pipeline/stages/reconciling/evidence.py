@@ -6,10 +6,10 @@ from typing import Any
 
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.chain import ChainBrokenError, chain_after, chain_over, chain_start
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.page import Opening
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.walk_evidence import PinEvidence, Recheck, WalkEvidence
 from scan_pipeline.store.events import Event
 

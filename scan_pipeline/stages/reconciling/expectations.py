@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.reconciliation import ExpectationResult, IdSequenceCheck
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.vocabulary import MAY_MOVE
 from scan_pipeline.core.walk_evidence import WalkEvidence
 from scan_pipeline.stages.reconciling.every_record import EveryRecord

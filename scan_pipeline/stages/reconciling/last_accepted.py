@@ -1,6 +1,7 @@
 """The generation that counted as done before another one, for expectations that compare with it."""
 
-from scan_pipeline.core.contract import Scan, scope_digest
+from scan_pipeline.core.contract_digests import scope_digest
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.shelf import Shelf, pages_of
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.receipts import generation_order

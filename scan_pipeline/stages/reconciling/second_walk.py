@@ -8,8 +8,9 @@ from typing import Final
 import polars as pl
 import pyarrow as pa
 
-from scan_pipeline.core.contract import Expectations, Scan
+from scan_pipeline.core.expectations import Expectations
 from scan_pipeline.core.findings import Finding, finding
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.second_walk import SecondWalk, SecondWalkFigures
 from scan_pipeline.core.walk_evidence import WalkEvidence
 from scan_pipeline.sources.source import Source

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.column_names import GENERATION, is_ours
-from scan_pipeline.core.contract import Column, RecordSchema
 from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.scan import Column, RecordSchema
 from scan_pipeline.core.value import record
 from scan_pipeline.store.table_schema import check_table_schema
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ScanPipelineError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.receipt import AdapterRevision, ProviderRevision, Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.certify import provider_of
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.checks import CheckStore, ContractCheck

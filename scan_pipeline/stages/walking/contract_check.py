@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.reconciling.manifest import read_manifest
 from scan_pipeline.stages.records.schema import ResolvedSchema
 

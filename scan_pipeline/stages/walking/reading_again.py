@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ContinuationConsumedError, ProtocolError
 from scan_pipeline.core.page import Opening, Position, Refusal
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.walk import Walk
 from scan_pipeline.sources.source import RefusedCallback, Source
 from scan_pipeline.stages.walking.stored_pages import StoredPages

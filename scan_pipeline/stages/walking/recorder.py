@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from scan_pipeline.core.contract import Operation
+from scan_pipeline.core.operation import Operation
 from scan_pipeline.store.admission import Admission, Committed
 from scan_pipeline.store.events import Event, to_batch
 from scan_pipeline.store.sealing import Sealer

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.vocabulary import Consistency
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import FIRST_WALK, GenerationStore

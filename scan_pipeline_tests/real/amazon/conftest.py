@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.scan_file import read_scan_file
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.project import find_project

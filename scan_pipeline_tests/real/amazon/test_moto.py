@@ -10,9 +10,9 @@ import httpx2
 import polars as pl
 import pytest
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.population import population
 from scan_pipeline.sources.scan_file import read_scan_file
 from scan_pipeline.stages.audit import Audit

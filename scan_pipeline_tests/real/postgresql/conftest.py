@@ -10,7 +10,7 @@ import psycopg
 import pytest
 import yaml
 
-from scan_pipeline.core.contract import Scan
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.population import population
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.stages.workspace import Workspace

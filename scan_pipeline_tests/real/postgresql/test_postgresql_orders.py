@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from psycopg import sql
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.errors import ConfigurationError, ContractError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline_tests.real.postgresql.server import PostgresServer
 from scan_pipeline_tests.real.postgresql.walks import lines, run

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.workspace import Workspace
 

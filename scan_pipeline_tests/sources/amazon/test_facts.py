@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scan_pipeline.core.contract import scope_digest
+from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.sources.catalogue import ScanFileError
 from scan_pipeline_tests.sources.amazon.wire import ITEMS, KEYS, OBJECTS
 from scan_pipeline_tests.sources.over_http import scan_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scan_pipeline.core.contract import Scan, scan_json
+from scan_pipeline.core.scan import Scan, scan_json
 from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
 from scan_pipeline.sources.database.facts import SqlSource
 

@@ -8,13 +8,13 @@ from urllib.parse import parse_qs
 import httpx2
 import pytest
 
-from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import (
     AccessRefusedError,
     ConfigurationError,
     ProtocolError,
     SourceUnavailableError,
 )
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.page import Position
 from scan_pipeline.sources.catalogue import open_source
 from scan_pipeline.sources.surroundings import Surroundings

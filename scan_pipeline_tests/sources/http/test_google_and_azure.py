@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth import jwt
 
-from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import AccessRefusedError, ConfigurationError, ContractError
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.page import Position
 from scan_pipeline.sources.auth import Auth, Google
 from scan_pipeline.sources.catalogue import open_source

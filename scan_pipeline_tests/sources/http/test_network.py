@@ -7,8 +7,8 @@ from base64 import b64encode
 import httpx2
 import pytest
 
-from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import AccessRefusedError, ConfigurationError, SourceUnavailableError
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.page import Position
 from scan_pipeline.sources.catalogue import ScanFileError, open_source
 from scan_pipeline.sources.http.network import reached_directly

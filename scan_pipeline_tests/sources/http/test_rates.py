@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scan_pipeline.core.contract import Rate, Retries
+from scan_pipeline.core.operation import Rate, Retries
 from scan_pipeline.sources.catalogue import open_source
 from scan_pipeline.sources.http.rates import HostBudgets
 from scan_pipeline.sources.surroundings import Surroundings

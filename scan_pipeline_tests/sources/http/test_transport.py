@@ -11,7 +11,6 @@ import httpx2
 import pytest
 from pydantic import TypeAdapter
 
-from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import (
     AccessRefusedError,
     CancelledError,
@@ -22,6 +21,7 @@ from scan_pipeline.core.errors import (
     SourceUnavailableError,
     TimeLimitError,
 )
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.sources.http.exchange import MAX_BODY
 from scan_pipeline.sources.http.responses import ResponseClass
 from scan_pipeline.sources.http.transport import Call, Transport, read_json

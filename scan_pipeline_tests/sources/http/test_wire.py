@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import SourceUnavailableError, TimeLimitError
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.sources.http.transport import Call, Transport, read_json
 from scan_pipeline_tests.sources.http.listeners import dripping, listening, whole
 from scan_pipeline_tests.sources.over_http import walk

@@ -7,13 +7,13 @@ import threading
 
 import pytest
 
-from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import (
     CancelledError,
     ConfigurationError,
     ContinuationConsumedError,
     SourceUnavailableError,
 )
+from scan_pipeline.core.operation import Retries
 from scan_pipeline_tests.sources.child_processes import alive, wait_for
 from scan_pipeline_tests.sources.mcp_servers import CURSOR, scripted, structured
 

@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scan_pipeline.core.contract import Retries
 from scan_pipeline.core.errors import ProtocolError, ScanPipelineError
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.page import End, Position
 from scan_pipeline.core.walk import Walk
 from scan_pipeline.sources.catalogue import open_source

@@ -9,8 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from scan_pipeline.core.contract import Column
 from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.scan import Column
 from scan_pipeline.stages.records.schema import TYPES, resolve_schema
 
 CUSTOMER = "scan_pipeline.defs.customers.schema.Customer"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scan_pipeline.core.contract import Scan
 from scan_pipeline.core.receipt import AdapterRevision, ProviderRevision
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources import page_token
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.restage import restage

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scan_pipeline.core.contract import Operation
 from scan_pipeline.core.errors import RetryError, WriterConflictError
+from scan_pipeline.core.operation import Operation
 from scan_pipeline.core.page import End, Next, Page, Position, Reported
 from scan_pipeline.stages.walking import recorder as module
 from scan_pipeline.stages.walking.recorder import Recorder
