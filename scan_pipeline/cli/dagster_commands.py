@@ -174,7 +174,10 @@ def _definitions(settings: Settings) -> "dg.Definitions":
     import dagster as dg
     from dagster.components.definitions import LazyDefinitions
 
+    from scan_pipeline.sources.adapter_loading import make_importable
+
     name = _module(settings)
+    make_importable(settings.folder / "pyproject.toml")  # a project need not be installed
     try:
         module = import_module(name)
     except ImportError as error:

@@ -46,19 +46,38 @@ def draft(
     Exit 1 where something is left that only a person can fill in.
     """
     from scan_pipeline.core.errors import ContractError
+    from scan_pipeline.stages.drafting.writing import scan_file
+
+    if out is not None and out.exists():
+        raise ContractError(f"{out} is there already; expected a new file: give another --out")
+    found = drafted(settings, url, auth=auth, headers=headers, name=name)
+    text = scan_file(found)
+    if out is not None:
+        _write(out, text)
+    if as_json:
+        print_json({**_as_json(found), "file": text, "out": None if out is None else str(out)})
+    elif out is None:
+        answer(text.removesuffix("\n"))
+    say_of(found)
+    named = str(out) if out is not None else "FILE"
+    say(f"{found.requests} requests; next: scan-pipeline check {named} --connect")
+    return ExitCode.NOT_ACCEPTED if found.fill_in else ExitCode.ACCEPTED
+
+
+def drafted(
+    settings: Settings, url: str, *, auth: str | None, headers: tuple[str, ...], name: str | None
+) -> "Draft":
+    """Ask an address for a draft; arguments are those of the command."""
     from scan_pipeline.core.operation import Retries
     from scan_pipeline.sources.surroundings import Surroundings
-    from scan_pipeline.stages.drafting.draft import draft as drafted
+    from scan_pipeline.stages.drafting.draft import draft as ask
     from scan_pipeline.stages.drafting.question import question
-    from scan_pipeline.stages.drafting.writing import scan_file, sizes
     from scan_pipeline.stages.workspace import open_world, utc_now
     from scan_pipeline.store.lake import check_name
 
     asked = question(url, headers=headers, auth=auth)
     if name is not None:
         check_name(name)
-    if out is not None and out.exists():
-        raise ContractError(f"{out} is there already; expected a new file: give another --out")
     environ, inner = open_world(url, environ=settings.environ)
     surroundings = Surroundings(
         environ=environ,
@@ -67,21 +86,17 @@ def draft(
         sleep=time.sleep,
         retries=Retries(attempts=3, max_wait=5.0),
     )
-    found = drafted(asked, surroundings=surroundings, name=name)
-    text = scan_file(found)
-    if out is not None:
-        _write(out, text)
-    if as_json:
-        print_json({**_as_json(found), "file": text, "out": None if out is None else str(out)})
-    elif out is None:
-        answer(text.removesuffix("\n"))
+    return ask(asked, surroundings=surroundings, name=name)
+
+
+def say_of(found: "Draft") -> None:
+    """Say how large a night would be, and what is left to a person."""
+    from scan_pipeline.stages.drafting.writing import sizes
+
     for line in sizes(found):
         say(line)
     for at, what in found.fill_in.items():
         say(f"to fill in: {at}: {what}")
-    named = str(out) if out is not None else "FILE"
-    say(f"{found.requests} requests; next: scan-pipeline check {named} --connect")
-    return ExitCode.NOT_ACCEPTED if found.fill_in else ExitCode.ACCEPTED
 
 
 def _write(out: Path, text: str) -> None:

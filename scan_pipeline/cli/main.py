@@ -16,6 +16,7 @@ from scan_pipeline.cli.settings import Settings
 from scan_pipeline.core.errors import ScanPipelineError
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "init": "scan_pipeline.cli.init:init",
     "run": "scan_pipeline.cli.run:run",
     "launch": "scan_pipeline.cli.dagster_commands:launch",
     "ui": "scan_pipeline.cli.dagster_commands:ui",

@@ -14,7 +14,7 @@ import hashlib
 import hmac
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -42,6 +42,13 @@ DATA_KEY_BYTES: Final = 32
 Creation: TypeAlias = Literal["first_run", "init", "never"]
 """Who asks for a key: a run, which creates it for a fresh local lake; `init`, for a remote one
 too; or a reader, who creates nothing."""
+
+_BEGUN_BY: Final[Mapping[Creation, str]] = {
+    "first_run": "begun by the first run",
+    "init": "begun by init",
+    "never": "",
+}
+"""What a trust file notes of a key."""
 
 RandomBytes: TypeAlias = Callable[[int], bytes]
 """Gives that many unpredictable bytes; `os.urandom` outside tests."""
@@ -102,10 +109,11 @@ def signing_signer(
         raise ConfigurationError(
             f"no signing key at {path}; expected the Ed25519 key of {project.trust}, since "
             f"{hindrance}: restore it there, or name its folder with SCAN_PIPELINE_KEYS. A new key "
-            "is only begun where there is nothing yet to vouch for"
+            "is only begun where there is nothing yet to vouch for, by a first run into a local "
+            "lake or by `scan-pipeline init`"
         )
     signer = _signer(pem, path=path)
-    public = TrustedKey.of(signer.public_key, added_at=now, note="begun by the first run")
+    public = TrustedKey.of(signer.public_key, added_at=now, note=_BEGUN_BY[create])
     if hindrance is None:
         begin_trust(project.trust, key=public, lake=project.lake)
     if not Trust.load(project.trust, lake=project.lake).holds(public.keyid):
@@ -153,7 +161,8 @@ def data_key(
     if raw is None:
         raise ConfigurationError(
             f"no data key at {path}; expected the key that seals {scan}, since {hindrance}: "
-            "restore it there, name its folder with SCAN_PIPELINE_KEYS, or begin one with `init`"
+            "restore it there, name its folder with SCAN_PIPELINE_KEYS, or begin one: "
+            f"scan-pipeline init --scan {scan}"
         )
     file = _read_file(raw, scan=scan, path=path)
     may_begin = create == "init" or (create == "first_run" and project.local_lake is not None)
@@ -295,7 +304,7 @@ def _data_key(file: _KeyFile, *, path: Path) -> DataKey:
         raise ConfigurationError(
             f"every data key of {file.scan} was destroyed ({path}), and what they sealed is "
             "erased; expected one that seals. A run into a local lake begins another; for a remote "
-            "one, put a key behind them with `data_key(create='init')` and share the file"
+            f"one, put a key behind them by `scan-pipeline init --scan {file.scan}`, and share it"
         )
     gone = tuple(each.key_id for each in file.keys if each.key is None)
     return replace(newest, destroyed=gone)

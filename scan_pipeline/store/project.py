@@ -182,6 +182,15 @@ def find_project(*, lake: str | None = None, cwd: Path, environ: Mapping[str, st
     )
 
 
+def has_table(folder: Path) -> bool:
+    """Say whether the pyproject.toml of this very folder names the places of a project.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    return _table_in(folder) is not None
+
+
 def is_file(named: str) -> bool:
     """Say whether what was typed means a scan file rather than a scan's name."""
     return "/" in named or Path(named).suffix in (".yaml", ".yml")
@@ -258,22 +267,28 @@ def _unwritable(path: Path, error: OSError) -> ConfigurationError:
 
 def _nearest_table(cwd: Path) -> tuple[Path | None, _Table]:
     for folder in (cwd, *cwd.parents):
-        file = folder / "pyproject.toml"
-        try:
-            content = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except (OSError, ValueError) as error:
-            raise ConfigurationError(
-                f"{file} cannot be read: {error}; expected TOML, since it may name the lake"
-            ) from error
-        tool = content.get("tool")
-        if isinstance(tool, dict) and "scan_pipeline" in tool:
-            try:
-                return folder, adapter(_Table).validate_python(tool["scan_pipeline"])
-            except ValidationError as error:
-                raise ConfigurationError(
-                    f"{file} [tool.scan_pipeline]: {refusals(error)}; expected only "
-                    f"{', '.join(VARIABLES)}, each a text"
-                ) from error
+        if (table := _table_in(folder)) is not None:
+            return folder, table
     return None, _Table()
+
+
+def _table_in(folder: Path) -> _Table | None:
+    file = folder / "pyproject.toml"
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"{file} cannot be read: {error}; expected TOML, since it may name the lake"
+        ) from error
+    tool = content.get("tool")
+    if not isinstance(tool, dict) or "scan_pipeline" not in tool:
+        return None
+    try:
+        return adapter(_Table).validate_python(tool["scan_pipeline"])
+    except ValidationError as error:
+        raise ConfigurationError(
+            f"{file} [tool.scan_pipeline]: {refusals(error)}; expected only "
+            f"{', '.join(VARIABLES)}, each a text"
+        ) from error
