@@ -160,6 +160,12 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
         "request_rejected": _kind(
             "error", "the source rejected a request", "read the status; correct the scan file"
         ),
+        "adapter_failed": _kind(
+            "error",
+            "the adapter's own code broke off with an exception that it does not declare",
+            "correct the adapter at the line named, hold it against the conformance kit, then "
+            "begin a new generation",
+        ),
         "tool_error": _kind(
             "error",
             "the tool answered a call with an error of its own",

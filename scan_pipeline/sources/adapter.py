@@ -77,6 +77,16 @@ class AdapterFacts(SourceFacts):
         """Return what is called: the address, where the facts have one."""
         return str(getattr(self, "url", self.adapter.name))
 
+    def counter_in(self, token: str) -> str | None:
+        """Return `token` where a continuation is a bare number, which may be an offset or a page.
+
+        Facts that say that positions are ours are held against `position_fields` instead; those of
+        a source whose numbers are keys in some other way return None.
+        """
+        if self.positions_are_ours:
+            return None
+        return "token" if token.isascii() and token.isdigit() else None
+
 
 F = TypeVar("F", bound=AdapterFacts)
 
@@ -183,7 +193,7 @@ class Adapter(Source, Generic[F]):
             try:
                 answered = _checked(self.ask(position))
                 lines = [_line(each) for each in answered.records]
-                return answered, lines, _reported(answered), attempt
+                return answered, lines, _reported(answered, fetching), attempt
             except TransientSourceError as error:
                 fetching.tell(None, error.reason, sha256().digest(), clock())
                 if once_only and error.reason not in NOT_USED_UP:
@@ -230,13 +240,14 @@ class _Fetching:
     Attributes:
         told: whether the last thing that came was refused, and told.
         sends: requests sent over HTTP.
+        from_cache: whether a cache on the way gave one of the answers.
         once_only: whether the continuation may be sent only once.
     """
 
     def __init__(self, position: Position, refused: RefusedCallback, *, once_only: bool) -> None:
         self._position, self._refused = position, refused
         self.once_only = once_only
-        self.told, self.sends = False, 0
+        self.told, self.sends, self.from_cache = False, 0, False
 
     def tell(self, status: int | None, reason: str, digest: bytes, at: datetime) -> None:
         self.told = True
@@ -246,9 +257,10 @@ class _Fetching:
             )
         )
 
-    def answered(self, sends: int) -> None:
+    def answered(self, sends: int, *, from_cache: bool) -> None:
         self.told = False
         self.sends += sends
+        self.from_cache |= from_cache
 
 
 def _checked(answered: object) -> Answered:
@@ -276,13 +288,14 @@ def _checked(answered: object) -> Answered:
     return answered
 
 
-def _reported(answered: Answered) -> Reported:
+def _reported(answered: Answered, fetching: _Fetching) -> Reported:
     """Return what the source said beside the records; raises ProtocolError where it said none."""
     return Reported(
         total=answered.total,
         remaining=answered.remaining,
         page=answered.page,
         pin=answered.pin,
+        from_cache=fetching.from_cache,
     )
 
 

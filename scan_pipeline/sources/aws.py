@@ -10,6 +10,7 @@ ListObjectsV2 in botocore's models, 1.44.8, read 2026-11-30). Such a walk is `li
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -166,7 +167,7 @@ class Aws(Source):
             body=body,
             records=len(records),
             leaf_hashes=leaf_hashes(records),
-            reported=told,
+            reported=replace(told, from_cache=called.from_cache),
             attempts=attempt,
             requested_at=requested_at,
             received_at=received_at,

@@ -15,6 +15,7 @@ from scan_pipeline.core.scan import RecordSchema, Scan, source_json
 from scan_pipeline.core.source_facts import SourceFacts
 from scan_pipeline.core.value import adapter, record
 from scan_pipeline.sources.adapter import AdapterFacts
+from scan_pipeline.sources.adapter_guard import GuardedAdapter
 from scan_pipeline.sources.adapter_loading import ADAPTER, load_adapter, with_adapter
 from scan_pipeline.sources.file_problems import Problem, problems_in
 from scan_pipeline.sources.http.addresses import origin_of, shown
@@ -101,7 +102,7 @@ def _open_adapter(facts: AdapterFacts, surroundings: Surroundings) -> Source:
     loaded = load_adapter(facts.adapter.name)
     source = loaded.kind(facts, surroundings)
     source.adapter = AdapterRevision(name=loaded.ref.name, revision=loaded.ref.revision)
-    return source
+    return GuardedAdapter(source, clock=surroundings.clock)
 
 
 def _parse_source(source: Any, problems: list[Problem]) -> SourceFacts | None:

@@ -8,7 +8,7 @@ from scan_pipeline.core.value import record
 from scan_pipeline.sources.adapter import Adapter, AdapterFacts
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.network import NetworkFacts
-from scan_pipeline.sources.http.responses import ResponseClass
+from scan_pipeline.sources.http.responses import Answer, ResponseClass
 from scan_pipeline.sources.http.signing_in import open_transport
 from scan_pipeline.sources.http.transport import Call, read_json
 from scan_pipeline.sources.surroundings import Surroundings
@@ -108,7 +108,13 @@ class HttpAdapter(Adapter[F]):
     def _sent(self, call: Call) -> Any:
         fetching = self._fetching
         sent = self._transport.send(
-            call, read=read_json, refused=fetching.tell, repeatable=not fetching.once_only
+            call, read=_read, refused=fetching.tell, repeatable=not fetching.once_only
         )
-        fetching.answered(sent.attempts)
-        return sent.value
+        value, from_cache = sent.value
+        fetching.answered(sent.attempts, from_cache=from_cache)
+        return value
+
+
+def _read(answer: Answer) -> tuple[Any, bool]:
+    """Return an answer's JSON, and whether a cache on the way gave it."""
+    return read_json(answer), answer.from_cache

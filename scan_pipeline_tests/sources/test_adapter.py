@@ -1,6 +1,7 @@
 """Sources of one's own: found by their path, walked like any other, their revision in the scope."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -19,6 +20,7 @@ from scan_pipeline.core.errors import (
     SourceUnavailableError,
 )
 from scan_pipeline.core.page import Opening
+from scan_pipeline.core.receipt_statement import receipt_json
 from scan_pipeline.core.scan import scan_json
 from scan_pipeline.sources.adapter import AdapterFacts, AdapterRef
 from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
@@ -116,7 +118,7 @@ def opened(facts: Mapping[str, Any], *reasons: str) -> Asking:
     """Open `Passing` the way a scan does."""
     path = f"{__name__}.Passing"
     asking = Asking({"adapter": path, **facts}, lambda _: httpx2.Response(500))
-    asking.source.reasons = list(reasons)
+    asking.source.inner.reasons = list(reasons)
     return asking
 
 
@@ -309,6 +311,56 @@ def test_what_an_adapter_must_not_hand_over_ends_in_a_failed_receipt(
 
     assert (receipt.coverage_status, receipt.refused_responses) == ("failed", 1)
     assert receipt.findings.first[0].code == code
+
+
+BREAKS: Mapping[str, str] = {
+    "ask": '        return {}["sk-secret"]\n',
+    "opening": (
+        "        return Answered(records=[], continuation=End(signal='last'))\n\n"
+        '    def opening(self):\n        raise RuntimeError("sk-secret")\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("where", BREAKS)
+def test_exception_of_an_adapters_own_code_ends_in_a_failed_receipt_that_names_its_line(
+    bench: Any, module: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    file = module(
+        f"broken_{where}",
+        "from scan_pipeline.adapters import Adapter, AdapterFacts, Answered, End\n\n\n"
+        "class Broken(Adapter[AdapterFacts]):\n"
+        "    FACTS = AdapterFacts\n\n"
+        "    def ask(self, position):\n" + BREAKS[where],
+    )
+    monkeypatch.syspath_prepend(str(file.parent))
+    source = {"adapter": f"broken_{where}.Broken"}
+    contract = {"key": ["id"], "consistency": "live"}
+    scan = parse_scan({"name": "broken", "source": source, "contract": contract})
+
+    receipt = run_scan(scan, workspace=bench.workspace()).stored.receipt
+
+    assert (receipt.coverage_status, receipt.traversal) == ("failed", "failed")
+    told = receipt.findings.first[0]
+    assert told.code == "adapter_failed"
+    assert re.search(rf"raised \w+Error at line \d+ of broken_{where}.py", told.found or "")
+    assert "sk-secret" not in json.dumps(receipt_json(receipt))
+
+
+@pytest.mark.parametrize(("age", "cached"), [({"age": "30"}, True), ({}, False)])
+def test_answer_that_a_cache_gave_an_adapter_is_told(age: Mapping[str, str], cached: bool) -> None:
+    def kept(request: httpx2.Request) -> httpx2.Response:
+        fresh = answer(request)
+        return httpx2.Response(200, headers=age, content=fresh.read())
+
+    assert Asking(DESK, kept).fetch().reported.from_cache is cached
+
+
+def test_bare_number_as_token_may_be_an_offset_unless_the_facts_say_positions_are_ours() -> None:
+    facts = AdapterFacts(adapter=AdapterRef(name="a.B", revision="1"))
+
+    assert [facts.counter_in(each) for each in ("40", "k40")] == ["token", None]
+    assert parse_scan(SCAN).source.counter_in("40") is None
 
 
 def test_opening_of_an_adapter_names_nothing_but_texts() -> None:

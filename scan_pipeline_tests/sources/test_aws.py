@@ -796,3 +796,20 @@ def test_another_filter_is_another_request() -> None:
 
     assert pages[0].fingerprint != pages[1].fingerprint
     assert pages[0].fingerprint == sized.fingerprint
+
+
+# caches and counters
+
+
+def test_caches_on_the_way_are_asked_not_to_answer_and_told_where_one_did() -> None:
+    one = asking(ITEMS, told({"Items": [item("a")]}, headers={"age": "12"}))
+
+    assert one.fetch().reported.from_cache
+    assert one.last.headers["cache-control"] == "no-cache"
+
+
+def test_token_of_digits_may_be_an_offset_and_a_key_is_none() -> None:
+    facts = scan_of(ITEMS).source
+
+    told_tokens = ('{"NextToken":"100"}', '{"Marker":"100"}', '{"NextToken":"AAEA"}')
+    assert [facts.counter_in(each) for each in told_tokens] == ["NextToken", None, None]

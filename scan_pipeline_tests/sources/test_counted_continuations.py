@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.sources.http.counters import counts_rows
 from scan_pipeline_tests.sources.over_http import answered, walk
 
@@ -78,3 +79,18 @@ def test_token_that_is_a_page_number_is_not_corroborated(tmp_path: Any) -> None:
     ).receipt
 
     assert (receipt.coverage_status, receipt.accepted) == ("unknown", False)
+
+
+def test_cursor_of_a_tool_that_is_an_offset_is_told_by_its_argument() -> None:
+    next_by = {"at": "next", "send_as": "offset", "ends_when": [{"is": "null"}]}
+    source = {
+        "protocol": "mcp_tool",
+        "transport": {"http": {"url": "http://127.0.0.1/mcp"}},
+        "tool": "list_things",
+        "records_at": "items",
+        "next": next_by,
+    }
+    contract = {"key": ["id"], "consistency": "live"}
+    facts = parse_scan({"name": "things", "source": source, "contract": contract}).source
+
+    assert [facts.counter_in(each) for each in ("40", '"40"', '"k40"')] == ["offset"] * 2 + [None]

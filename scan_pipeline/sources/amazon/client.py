@@ -17,7 +17,7 @@ import botocore.session
 import httpx2
 from botocore import UNSIGNED
 from botocore import exceptions as of_botocore
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.awsrequest import AWSPreparedRequest, AWSRequest, AWSResponse
 from botocore.config import Config
 from botocore.parsers import ResponseParserError
 
@@ -34,6 +34,7 @@ from scan_pipeline.sources.amazon.facts import AwsSource
 from scan_pipeline.sources.amazon.inner import sent_over
 from scan_pipeline.sources.amazon.refusals import AwsError, error_in
 from scan_pipeline.sources.amazon.wire_checks import check_body
+from scan_pipeline.sources.http.responses import kept_on_the_way
 from scan_pipeline.sources.surroundings import Surroundings
 
 NOT_CONNECTED: Final = (
@@ -46,11 +47,19 @@ NOT_CONNECTED: Final = (
 
 @record
 class Called:
-    """A parsed answer that is no error, its HTTP status, and SHA-256 of its body."""
+    """A parsed answer that is no error.
+
+    Attributes:
+        parsed: as botocore parsed it.
+        status: its HTTP status.
+        body_digest: SHA-256 of its body.
+        from_cache: whether it says that a cache on the way kept it.
+    """
 
     parsed: Mapping[str, Any]
     status: int
     body_digest: bytes
+    from_cache: bool
 
 
 class AwsRefusedError(Exception):
@@ -101,6 +110,7 @@ class AwsClient:
         except credentials.MISSING as error:
             raise ConfigurationError(credentials.none_found(error)) from error
         events = self._client.meta.events
+        events.register_first(f"before-sign.{self.service_id}", _past_caches)
         events.register_first(f"before-send.{self.service_id}", self._before_send)
         events.register_first(f"before-parse.{self.service_id}", self._received)
 
@@ -196,7 +206,12 @@ class AwsClient:
         if self._status != HTTPStatus.OK:  # 202 and the like say that there is no answer (RFC 9110)
             other = AwsError(status=self._status, code=str(self._status))
             raise AwsRefusedError(other, self._digest)
-        return Called(parsed=parsed, status=self._status, body_digest=self._digest)
+        return Called(
+            parsed=parsed,
+            status=self._status,
+            body_digest=self._digest,
+            from_cache=kept_on_the_way(self._headers),
+        )
 
     def refused_with(self) -> tuple[int | None, bytes]:
         """Return status and body digest of the last answer; None where there was none."""
@@ -272,7 +287,7 @@ class AwsClient:
         body = body if isinstance(body, bytes) else b""
         self._status = response_dict["status_code"]
         self._digest = sha256(body).digest()
-        self._headers = {str(name): str(value) for name, value in headers.items()}
+        self._headers = {str(name).lower(): str(value) for name, value in headers.items()}
         sum_told = headers.get("x-amz-crc32")
         if sum_told is not None and str(sum_told) != str(crc32(body)):
             raise TransientSourceError(
@@ -284,3 +299,9 @@ class AwsClient:
                 answer=operation_model.output_shape,
                 protocol=operation_model.service_model.resolved_protocol,
             )
+
+
+def _past_caches(request: AWSRequest, **_: Any) -> None:
+    """Ask caches on the way not to answer in the service's place (RFC 9111, section 5.2.1.4)."""
+    if "Cache-Control" not in request.headers:
+        request.headers["Cache-Control"] = "no-cache"

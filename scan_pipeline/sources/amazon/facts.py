@@ -1,5 +1,6 @@
 """What a scan file declares of a paginated AWS operation."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated, ClassVar, Final, Literal
@@ -13,6 +14,7 @@ from scan_pipeline.core.source_facts import SourceFacts
 from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.http.addresses import origin_of
+from scan_pipeline.sources.http.counters import counts_rows
 from scan_pipeline.sources.secrets import SecretRef
 
 SESSION_NAME: Final = "scan-pipeline"
@@ -188,6 +190,20 @@ class AwsSource(SourceFacts):
     def tool(self) -> str:
         """Return what is called."""
         return f"{self.service}:{self.operation}"
+
+    def counter_in(self, token: str) -> str | None:
+        """Return the parameter by which a continuation counts, None for none.
+
+        A token's form is the service's own matter, so that one of digits alone may be an offset.
+        """
+        asked: dict[str, object] = json.loads(token)
+        told = ((name, str(value)) for name, value in asked.items())
+        return next((name for name, value in told if _counts(name, value)), None)
+
+
+def _counts(name: str, value: str) -> bool:
+    """Say whether a parameter is an offset or page by its name, or a token that may be one."""
+    return counts_rows("offset" if name.lower().endswith("token") else name, value)
 
 
 def _check_endpoint(address: str) -> None:

@@ -89,8 +89,17 @@ class Answer:
         RFC 9111, section 5.1, `Age`, and RFC 9211, section 2.1, `Cache-Status: ...; hit` (both
         read 2026-11-30). Some caches write an age of 0 on what they have just fetched.
         """
-        age = self.headers.get("age", "0").strip()
-        return age != "0" or bool(_HIT.search(self.headers.get("cache-status", "")))
+        return kept_on_the_way(self.headers)
+
+
+def kept_on_the_way(headers: Mapping[str, str]) -> bool:
+    """Say whether an answer's headers tell of a cache; see `Answer.from_cache`.
+
+    Args:
+        headers: by name in lower case, or in any case where the mapping knows no case.
+    """
+    age = headers.get("age", "0").strip()
+    return age != "0" or bool(_HIT.search(headers.get("cache-status", "")))
 
 
 @record

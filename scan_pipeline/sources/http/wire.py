@@ -22,6 +22,15 @@ CONNECTIONS = 4
 SHORTEST = 0.001
 """Least time that a socket is given, in seconds: zero would mean without blocking."""
 
+_RAISED_BELOW = (
+    httpcore2.TimeoutException,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.ProxyError,
+    httpcore2.UnsupportedProtocol,
+)
+"""What httpcore2 2.16 raises of a request; each has a namesake in httpx2."""
+
 
 class Wire(httpx2.BaseTransport):
     """Carries requests over the network, one at a time.
@@ -152,12 +161,16 @@ class _Stream(httpcore2.NetworkStream):
 
 
 class _Body(httpx2.SyncByteStream):
-    """The body of an answer as it comes."""
+    """The body of an answer as it comes, once: httpcore2 2.16 reads a consumed one without end."""
 
     def __init__(self, answer: httpcore2.Response, request: httpx2.Request) -> None:
         self._answer, self._request = answer, request
+        self._begun = False
 
     def __iter__(self) -> Iterator[bytes]:
+        if self._begun:
+            raise httpx2.StreamConsumed
+        self._begun = True
         with _told_alike(self._request):
             yield from self._answer.iter_stream()
 
@@ -170,12 +183,10 @@ def _told_alike(request: httpx2.Request) -> Iterator[None]:
     """Raise the errors of httpcore2 as the errors of httpx2 that bear the same names."""
     try:
         yield
-    except Exception as error:
-        for kind in type(error).__mro__:
-            same = getattr(httpx2, kind.__name__, None)
-            if kind.__module__.startswith("httpcore2") and isinstance(same, type):
-                raise same(str(error), request=request) from error
-        raise
+    except _RAISED_BELOW as error:
+        kinds = (each.__name__ for each in type(error).__mro__)
+        same = next(getattr(httpx2, each) for each in kinds if hasattr(httpx2, each))
+        raise same(str(error), request=request) from error
 
 
 def _url(url: httpx2.URL) -> httpcore2.URL:

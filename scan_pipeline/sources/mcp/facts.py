@@ -13,6 +13,7 @@ from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.core.vocabulary import LeafEncoding
 from scan_pipeline.sources.auth import Auth
 from scan_pipeline.sources.http.addresses import origin_of
+from scan_pipeline.sources.http.counters import counts_rows
 from scan_pipeline.sources.http.end_signals import EndSignal
 from scan_pipeline.sources.http.envelope import check_records_at
 from scan_pipeline.sources.http.responses import Means
@@ -283,6 +284,12 @@ class McpToolSource(SourceFacts):
     def positions_are_ours(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  # it depends on how the tool pages
         """Whether we compute the next position, so that an equal page means it was ignored."""
         return self.next is not None and self.next.by != "cursor"
+
+    def counter_in(self, token: str) -> str | None:
+        """Return the argument by which a cursor counts rows or pages, None for none."""
+        if self.next is None:
+            return None
+        return self.next.send_as if counts_rows(self.next.send_as, token.strip('"')) else None
 
     def _check_arguments(self) -> None:
         """Refuse an argument that leads into one that is no object."""

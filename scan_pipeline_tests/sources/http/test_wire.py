@@ -3,11 +3,14 @@
 import itertools
 from datetime import UTC, datetime
 
+import httpx2
 import pytest
 
 from scan_pipeline.core.errors import SourceUnavailableError, TimeLimitError
 from scan_pipeline.core.operation import Retries
+from scan_pipeline.sources.http.network import Network
 from scan_pipeline.sources.http.transport import Call, Transport, read_json
+from scan_pipeline.sources.http.wire import Wire
 from scan_pipeline_tests.sources.http.listeners import dripping, listening, whole
 from scan_pipeline_tests.sources.over_http import walk
 
@@ -129,3 +132,16 @@ def test_walk_told_to_wait_longer_than_its_limit_ends_at_once(tmp_path):
     assert len(server.requests) == 2
     told = [each.found for each in walked.receipt.findings.first if each.code == "limit_reached"]
     assert "asks for a wait of 3 s" in told[0]
+
+
+def test_body_that_was_read_is_not_read_again_without_end():
+    with listening(dripping((bytes([each]) for each in whole(b'{"n":1}')), every=0.0)) as server:
+        wire = Wire(Network(None, {}))
+        answer = wire.handle_request(httpx2.Request("GET", f"http://127.0.0.1:{server.port}/"))
+        read = b"".join(answer.stream)
+
+        with pytest.raises(httpx2.StreamConsumed):
+            list(answer.stream)
+        wire.close()
+
+    assert read == b'{"n":1}'
