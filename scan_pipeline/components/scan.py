@@ -20,6 +20,7 @@ from scan_pipeline.components.generations import (
 from scan_pipeline.components.mirror import mirror_sensor
 from scan_pipeline.components.overtaken import follow_sensor
 from scan_pipeline.components.resource import ScanResource, project_workspace
+from scan_pipeline.components.scaffolding import ScanScaffolder
 from scan_pipeline.core import scan as core_scan
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.sources.scan_file import FACE, read_documents
@@ -45,6 +46,7 @@ class ScanAttributes(dg.Model):
     dagster: dict[str, Any] | None = None
 
 
+@dg.scaffold_with(ScanScaffolder)
 class Scan(dg.Component):
     """One scan: four assets a generation, their checks, and what begins a generation.
 

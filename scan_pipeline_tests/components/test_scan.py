@@ -194,3 +194,21 @@ def test_post_processing_is_dagsters_own(shipped: Mapping[str, Any]) -> None:
             graph = defs.resolve_asset_graph()
             tags = graph.get(dg.AssetKey(["customers", "receipt"])).tags
             assert tags["tier"] == "one"
+
+
+def test_scaffolded_scan_loads_as_it_stands() -> None:
+    """By Dagster's own means, under the name of its folder; a placeholder would load nothing."""
+    with create_defs_folder_sandbox() as sandbox:
+        folder = sandbox.scaffold_component(component_cls=Scan, defs_path="my-shop")
+        text = (Path(folder) / "defs.yaml").read_text(encoding="utf-8")
+        with sandbox.build_all_defs() as defs:
+            assert "my_shop/receipt" in keys_of(defs)
+
+    assert "simulator://registry" in text
+
+
+def test_scan_is_not_scaffolded_in_python() -> None:
+    with create_defs_folder_sandbox() as sandbox, pytest.raises(ContractError, match="yaml"):
+        sandbox.scaffold_component(
+            component_cls=Scan, defs_path="my_shop", scaffold_format="python"
+        )

@@ -1,0 +1,40 @@
+"""`dg scaffold defs scan_pipeline.components.Scan NAME`: a scan file that runs as it stands."""
+
+import re
+
+import dagster as dg
+
+from scan_pipeline.core.errors import ContractError
+from scan_pipeline.stages.beginning.project_files import component_file, sample_scan
+
+
+class ScanScaffolder(dg.Scaffolder):
+    """Writes a scan of the sample registry, to be changed into one's own line by line.
+
+    A placeholder would keep Dagster from loading any scan of the project until it was filled in.
+    """
+
+    def scaffold(self, request: dg.ScaffoldRequest) -> None:
+        """Write `defs.yaml`, or a further document of the file that was named.
+
+        Raises:
+            ContractError: the scan was asked for in Python.
+        """
+        if request.scaffold_format != "yaml":
+            raise ContractError(
+                "found the format python; expected yaml: a scan is a file of facts. What needs "
+                "code is an adapter, which the file names"
+            )
+        name = scan_name_of(request.target_path.stem)
+        text = component_file(sample_scan(name))
+        if request.append:
+            with request.target_path.open("a", encoding="utf-8") as file:
+                file.write(f"---\n{text}")
+            return
+        (request.target_path / "defs.yaml").write_text(text, encoding="utf-8")
+
+
+def scan_name_of(folder: str) -> str:
+    """Return the name of a scan for the folder that it is scaffolded in."""
+    cleaned = re.sub(r"[^a-z0-9]+", "_", folder.lower()).strip("_")
+    return cleaned if re.match(r"[a-z]", cleaned) else f"scan_{cleaned}".rstrip("_")
