@@ -3,6 +3,8 @@
 Arguments of a call narrow it and never widen it: they are conditions on top of these.
 """
 
+from datetime import timedelta
+
 import polars as pl
 
 from scan_pipeline.agents.failures import ReaderError
@@ -29,6 +31,7 @@ class Access:
         columns: columns shown; None for all but the hidden.
         hide: columns left out.
         needs_one_of: fields of which a query must bound one.
+        max_age: how long ago the scan may have been read from its source; None for any age.
     """
 
     principal: str
@@ -40,6 +43,7 @@ class Access:
     columns: tuple[str, ...] | None
     hide: tuple[str, ...]
     needs_one_of: tuple[str, ...]
+    max_age: timedelta | None = None
 
     @property
     def digest(self) -> str:
@@ -162,4 +166,5 @@ def access_to(policy: Policy, principal: str, *, scan: str, view: str | None) ->
         columns=seen.columns,
         hide=seen.hide,
         needs_one_of=seen.needs_one_of,
+        max_age=None if held.max_age_seconds is None else timedelta(seconds=held.max_age_seconds),
     )

@@ -34,6 +34,8 @@ class Ground:
         conclusion_scope: what statements may be about.
         snapshot_at: when the source was last read for it, UTC.
         age_seconds: time since then.
+        late: that this is late by the scan's schedule, and since when nothing came; None where it
+            is not late, or the scan has no schedule.
         newer: what became of a newer generation that was not accepted; None where there is none.
         as_visible_to: whose view of the source the walk had.
         view: through which view of ours it is shown.
@@ -46,6 +48,7 @@ class Ground:
     conclusion_scope: ConclusionScope
     snapshot_at: str
     age_seconds: int
+    late: str | None
     newer: str | None
     as_visible_to: str
     view: str

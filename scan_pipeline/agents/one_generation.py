@@ -4,7 +4,8 @@ from datetime import timedelta
 
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.vocabulary import ConclusionScope
-from scan_pipeline.stages.reading import Collection, Standing, observed_at
+from scan_pipeline.stages.reading import Collection
+from scan_pipeline.stages.standing import Standing, observed_at
 from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection, Wish
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.receipts import StoredReceipt
@@ -43,4 +44,4 @@ class OneGeneration(Collection):
     def standing(self, *, at_least: Wish = "verified") -> Standing:
         """Say how old the generation is; raises as `latest`."""
         receipt = self.latest(at_least=at_least).receipt
-        return Standing(opened=self._only, age=self._clock() - observed_at(receipt), newer=())
+        return Standing(opened=self._only, read_at=observed_at(receipt), now=self._clock())

@@ -10,7 +10,8 @@ from scan_pipeline.agents.failures import ReaderError, Remedy
 from scan_pipeline.agents.queries import Query
 from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.core.value import record
-from scan_pipeline.stages.reading import Collection, observed_at
+from scan_pipeline.stages.reading import Collection
+from scan_pipeline.stages.standing import Standing, observed_at
 from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection, why_closed
 
 
@@ -31,7 +32,8 @@ def open_newest(collection: Collection, query: Query, *, access: Access, now: da
     """Open the newest generation that a question may be asked of.
 
     Raises:
-        ReaderError: none is proven as far as the question wants; says why to who sees everything.
+        ReaderError: none is proven as far as the question wants, or it is older than the policy
+            allows; says why to who sees everything.
     """
     try:
         if query.accept is None:
@@ -41,7 +43,7 @@ def open_newest(collection: Collection, query: Query, *, access: Access, now: da
     except GateClosedError as error:
         told = "no generation is proven as far as this question wants; accept may name less"
         raise _told("stop", "not_proven", told, error, access=access) from error
-    return _grounded(opened, access=access, newer=_newer(collection, opened, access), now=now)
+    return _grounded(collection, opened, access=access, now=now)
 
 
 def open_again(
@@ -56,7 +58,8 @@ def open_again(
     """Open the generation of a handle again.
 
     Raises:
-        ReaderError: its receipt fell, was superseded, or does not open it any more.
+        ReaderError: its receipt fell, was superseded, does not open it any more, or it is older
+            than the policy allows by now.
     """
     try:
         if query.accept is None:
@@ -72,7 +75,7 @@ def open_again(
             "receipt_changed",
             f"{generation} has another receipt than when the query was opened; open it again",
         )
-    return _grounded(opened, access=access, newer=_newer(collection, opened, access), now=now)
+    return _grounded(collection, opened, access=access, now=now)
 
 
 def newer_than(collection: Collection, generation: str, query: Query) -> str | None:
@@ -104,14 +107,27 @@ def _newer(
 
 
 def _grounded(
+    collection: Collection,
     opened: VerifiedCollection | PartialCollection,
     *,
     access: Access,
-    newer: tuple[str, str] | None,
     now: datetime,
 ) -> Grounded:
     receipt = opened.receipt
-    read_at = observed_at(receipt)
+    standing = Standing(
+        opened=receipt.scan_generation,
+        read_at=observed_at(receipt),
+        now=now,
+        schedule=collection.scan.schedule,
+    )
+    if access.max_age is not None and standing.age > access.max_age:
+        raise ReaderError(
+            "stop",
+            "too_old",
+            f"{standing.plain_word()}; the policy allows at most {access.max_age}. Nobody can "
+            "make it younger from here: a new generation has to be accepted",
+        )
+    newer = _newer(collection, opened, access)
     part = isinstance(opened, PartialCollection)
     return Grounded(
         frame=opened.labelled_frame() if part else opened.frame(),
@@ -121,8 +137,9 @@ def _grounded(
             receipt_id=opened.receipt_id,
             coverage_status=receipt.coverage_status,
             conclusion_scope=receipt.conclusion_scope,
-            snapshot_at=read_at.isoformat(),
-            age_seconds=max(0, round((now - read_at).total_seconds())),
+            snapshot_at=standing.read_at.isoformat(),
+            age_seconds=max(0, round(standing.age.total_seconds())),
+            late=standing.late_word(),
             newer=None if newer is None else f"the newer generation {newer[0]} {newer[1]}",
             as_visible_to=receipt.authorized_scope,
             view=access.view,

@@ -80,12 +80,15 @@ class ScanPolicy:
         shared: whether principals of any tenant may read it whole; otherwise a scan without
             `tenant_field` is closed to them.
         noun: what its records are called in sentences; the scan's name where it is silent.
+        max_age_seconds: how long ago it may have been read from its source, at each call; any age
+            where it is silent, and answers then say where it is late by the scan's schedule.
     """
 
     views: Mapping[_Name, View]
     tenant_field: str | None = None
     shared: bool = False
     noun: str | None = None
+    max_age_seconds: PositiveInt | None = None
 
     def __post_init__(self) -> None:
         if self.shared and self.tenant_field is not None:

@@ -230,12 +230,9 @@ def _listed(desk: Desk, policy: Policy, principal: str, scan: str) -> ListedScan
     try:
         seen = [access_to(policy, principal, scan=scan, view=view) for view in views]
         standing = desk.collection(scan).standing()
-        generation, days = standing.opened, standing.age.total_seconds() / 86_400
-        statement = f"data of generation {generation}, {days:.1f} days old"
-        if any(access.sees_everything for access in seen):
-            statement = standing.word()
-        elif standing.newer:
-            statement += f"; the newer generation {standing.newer[-1][0]} was not accepted"
+        generation = standing.opened
+        everything = any(access.sees_everything for access in seen)
+        statement = standing.word() if everything else standing.plain_word()
     except ScanPipelineError:
         pass
     return ListedScan(scan=scan, views=views, generation=generation, statement=statement)

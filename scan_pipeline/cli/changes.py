@@ -1,9 +1,11 @@
 """`changes`: what was added, removed and changed between two generations."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
 
+from scan_pipeline.cli.ages import age_word, max_age_option
 from scan_pipeline.cli.exit_codes import ExitCode
 from scan_pipeline.cli.output import answer, json_option, print_json, print_table, say
 from scan_pipeline.cli.settings import Settings
@@ -25,6 +27,7 @@ TABLE_LIMIT = 20
     help="Compare generations of this scope, in weaker words where it is no whole.",
 )
 @click.option("--limit", type=click.IntRange(min=0), help="Show so many records at most.")
+@max_age_option
 @json_option
 @click.pass_obj
 def changes(
@@ -35,6 +38,7 @@ def changes(
     after: str | None,
     accept: ConclusionScope | None,
     limit: int | None,
+    max_age: timedelta | None,
     as_json: bool,
 ) -> ExitCode:
     """Compare generation BEFORE with AFTER, else the two newest that are proven whole.
@@ -44,6 +48,7 @@ def changes(
     """
     from scan_pipeline.stages.readers.changes import changes as compare
     from scan_pipeline.stages.reading import Collection
+    from scan_pipeline.stages.standing import check_age
 
     if (before is None) != (after is None):
         raise click.UsageError("name both generations, or neither")
@@ -57,10 +62,12 @@ def changes(
         else collection.partial(each, accept=accept)
         for each in (before, after)
     ]
+    check_age(opened[1].receipt, max_age=max_age, now=workspace.clock())
     found = compare(
         *opened, partition_by=collection.scan.contract.partition_by, workspace=workspace
     )
     say(found.statement())
+    say(age_word(collection, opened[1].receipt, at_least="corroborated"))
     if as_json:
         _print_json(found, limit)
     else:

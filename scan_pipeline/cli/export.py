@@ -1,10 +1,12 @@
 """`export`: records as a file that proves itself alone."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal, get_args
 
 import click
 
+from scan_pipeline.cli.ages import age_word, max_age_option
 from scan_pipeline.cli.exit_codes import ExitCode
 from scan_pipeline.cli.output import answer, json_option, print_json, say
 from scan_pipeline.cli.settings import Settings
@@ -41,6 +43,7 @@ Wish = Literal["verified", "corroborated"]
 @click.option("--column", "columns", multiple=True, help="Only these columns.")
 @click.option("--at-least", type=click.Choice(get_args(Wish)), help="The whole, proven so far.")
 @click.option("--accept", type=click.Choice(CONCLUSION_SCOPES), help="Be content with this scope.")
+@max_age_option
 @json_option
 @click.pass_obj
 def export(
@@ -54,6 +57,7 @@ def export(
     columns: tuple[str, ...],
     at_least: Wish | None,
     accept: ConclusionScope | None,
+    max_age: timedelta | None,
     as_json: bool,
 ) -> ExitCode:
     """Write the records of GENERATION, else of the newest that is proven whole, to a file.
@@ -70,7 +74,7 @@ def export(
     if at_least is not None and accept is not None:
         raise click.UsageError("--at-least exports the whole, --accept a part: give one of them")
     workspace = settings.workspace()
-    collection = Collection(settings.scan(scan), workspace=workspace)
+    collection = Collection(settings.scan(scan), workspace=workspace, max_age=max_age)
     wish: Wish = at_least or "verified"
     if accept is not None:
         opened = (
@@ -91,6 +95,7 @@ def export(
         workspace=workspace,
     )
     say(note.statement)
+    say(age_word(collection, opened.receipt, at_least=wish))
     if as_json:
         print_json({"path": str(path), **adapter(ExportNote).dump_python(note, mode="json")})
     else:

@@ -1,11 +1,13 @@
 """`inclusion`: a proof that a collection holds a key or does not, and the check of one."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from scan_pipeline.cli.ages import age_word, max_age_option
 from scan_pipeline.cli.exit_codes import ExitCode
 from scan_pipeline.cli.output import answer, print_json, say
 from scan_pipeline.cli.settings import Settings
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 @click.argument("scan", metavar="NAME|FILE", required=False)
 @click.argument("key", nargs=-1)
 @click.option("--generation", help="Of this generation, else the newest that is proven whole.")
+@max_age_option
 @click.option(
     "--verify",
     "given",
@@ -39,6 +42,7 @@ def inclusion(
     scan: str | None,
     key: tuple[str, ...],
     generation: str | None,
+    max_age: timedelta | None,
     given: Path | None,
     envelope: Path | None,
 ) -> ExitCode:
@@ -57,7 +61,7 @@ def inclusion(
     from scan_pipeline.stages.reading import Collection
 
     workspace = settings.workspace()
-    collection = Collection(settings.scan(scan), workspace=workspace)
+    collection = Collection(settings.scan(scan), workspace=workspace, max_age=max_age)
     opened = (
         collection.latest(at_least="corroborated")
         if generation is None
@@ -67,6 +71,7 @@ def inclusion(
         opened, [_value(each) for each in key], scan=collection.scan, workspace=workspace
     )
     say(_words(proof))
+    say(age_word(collection, opened.receipt, at_least="corroborated"))
     print_json(adapter(KeyProof).dump_python(proof, mode="json"))
     return ExitCode.ACCEPTED
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
+from scan_pipeline.cli.ages import age_word, max_age_option
 from scan_pipeline.cli.exit_codes import ExitCode
 from scan_pipeline.cli.output import json_option, say
 from scan_pipeline.cli.settings import Settings
 from scan_pipeline.core.vocabulary import CONCLUSION_SCOPES, ConclusionScope
 
 if TYPE_CHECKING:
-    from scan_pipeline.core.receipt import Receipt
     from scan_pipeline.stages.reading import Collection
     from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection
 
@@ -36,12 +36,7 @@ TABLE_LIMIT = 20
     metavar="ID",
     help="Read what this receipt opened, also where it is superseded; every row then says so.",
 )
-@click.option(
-    "--max-age",
-    type=click.FloatRange(min=0),
-    metavar="HOURS",
-    help="Refuse what was read from its source longer ago.",
-)
+@max_age_option
 @click.option("--limit", type=click.IntRange(min=0), help="Give so many records at most.")
 @click.option(
     "--format",
@@ -61,7 +56,7 @@ def read(
     at_least: Wish | None,
     accept: ConclusionScope | None,
     receipt_id: str | None,
-    max_age: float | None,
+    max_age: timedelta | None,
     limit: int | None,
     form: Literal["table", "csv", "json"],
     as_json: bool,
@@ -80,15 +75,13 @@ def read(
     form = "json" if as_json else form
     workspace = settings.workspace()
     contract = settings.contract(scan, generation, workspace=workspace)
-    collection = Collection(contract, workspace=workspace)
+    collection = Collection(contract, workspace=workspace, max_age=max_age)
     wish: Wish = at_least or "verified"
     opened = _opened(collection, generation, wish, accept=accept, receipt_id=receipt_id)
-    if max_age is not None:
-        collection.refuse_older(opened.receipt, max_age=timedelta(hours=max_age))
     labelled = isinstance(opened, PartialCollection)
     frame = opened.labelled_frame() if labelled else opened.frame()
     say(opened.warning if labelled else opened.receipt.statement)
-    say(_standing(collection, opened.receipt, wish))
+    say(age_word(collection, opened.receipt, at_least=wish))
     judged = judged_under(opened.receipt, contract)
     if (word := judged.word()) is not None:
         say(word)
@@ -126,20 +119,3 @@ def _opened(
     if generation is not None:
         return collection.generation(generation, at_least=wish)
     return collection.latest(at_least=wish)
-
-
-def _standing(collection: "Collection", receipt: "Receipt", wish: Wish) -> str:
-    """Say how old the data is, and what became of newer generations."""
-    from scan_pipeline.core.errors import GateClosedError
-    from scan_pipeline.stages.reading import observed_at
-
-    try:
-        standing = collection.standing(at_least=wish)
-    except GateClosedError as error:
-        standing, told = None, f"; {error.reason}"
-    else:
-        told = f"; the newest whole one is {standing.opened}"
-    if standing is not None and standing.opened == receipt.scan_generation:
-        return standing.word()
-    at = observed_at(receipt).isoformat(timespec="seconds")
-    return f"data of generation {receipt.scan_generation}, read from its source until {at}{told}"

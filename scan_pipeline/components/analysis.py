@@ -6,12 +6,13 @@ every run: with the scan's stages or without, by UI, command line or automation.
 
 import inspect
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, TypeAlias
 
 import dagster as dg
 
 from scan_pipeline.components.face import Face, FaceSettings
-from scan_pipeline.components.metadata import receipt_facts
+from scan_pipeline.components.metadata import age_facts, receipt_facts
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.settling import refusals
 from scan_pipeline.core.errors import ContractError
@@ -34,6 +35,7 @@ def verified_asset(
     *,
     scan: str,
     at_least: Wish = "verified",
+    max_age: timedelta | None = None,
     scan_key_prefix: Sequence[str] = (),
     **options: Any,
 ) -> Decorator:
@@ -46,17 +48,19 @@ def verified_asset(
     Args:
         scan: name of the scan that is read.
         at_least: least status of the receipt; `corroborated` must be asked for by name.
+        max_age: how long before the run the generation may have been read; None for any age.
         scan_key_prefix: prefix of the scan's asset keys, where its project gave it one.
         options: those of `dagster.asset`, partitions apart. `deps` are added to the receipt, and
             `automation_condition` is `when_accepted()` unless given.
 
     Raises:
         ContractError: at once, where the function takes no such parameter.
-        dagster.Failure: in a run whose generation has no receipt that says as much.
+        dagster.Failure: in a run whose generation has no receipt that says as much, or is too old.
     """
 
     def opened(resource: ScanResource, generation: str) -> Collected:
-        return resource.collection().generation(generation, at_least=at_least)
+        collection = resource.collection(max_age=max_age)
+        return collection.generation(generation, at_least=at_least)
 
     face = Face(scan=scan, settings=FaceSettings(key_prefix=tuple(scan_key_prefix)))
     return lambda function: _asset(
@@ -68,6 +72,7 @@ def partial_asset(
     *,
     scan: str,
     accept: ConclusionScope,
+    max_age: timedelta | None = None,
     scan_key_prefix: Sequence[str] = (),
     **options: Any,
 ) -> Decorator:
@@ -80,6 +85,7 @@ def partial_asset(
     Args:
         scan: name of the scan that is read.
         accept: the least scope that the analysis is content with, by name.
+        max_age: as for `verified_asset`.
         scan_key_prefix: prefix of the scan's asset keys, where its project gave it one.
         options: as for `verified_asset`.
 
@@ -89,7 +95,7 @@ def partial_asset(
     """
 
     def opened(resource: ScanResource, generation: str) -> Collected:
-        return resource.collection().partial(generation, accept=accept)
+        return resource.collection(max_age=max_age).partial(generation, accept=accept)
 
     face = Face(scan=scan, settings=FaceSettings(key_prefix=tuple(scan_key_prefix)))
     return lambda function: _asset(
@@ -112,7 +118,15 @@ def _asset(
     def body(context: dg.AssetExecutionContext, **others: Any) -> Any:
         with refusals():
             collection = opened(getattr(context.resources, face.resource), context.partition_key)
-        context.add_output_metadata(receipt_facts(collection.receipt, collection.receipt_id))
+        standing = getattr(context.resources, face.resource).standing_of(collection.receipt)
+        context.add_output_metadata(
+            {
+                **receipt_facts(collection.receipt, collection.receipt_id),
+                **age_facts(standing),
+            }
+        )
+        if (late := standing.late_word()) is not None:
+            context.log.warning(late)
         if face.resource not in signature.parameters:
             others.pop(face.resource, None)
         if wants_context:

@@ -7,6 +7,7 @@ import dagster as dg
 import pyarrow as pa
 
 from scan_pipeline.core.receipt import Receipt, last_stop_reason
+from scan_pipeline.stages.standing import Standing
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.receipts import StoredReceipt
@@ -17,6 +18,8 @@ RECEIPT_ID: Final = "scan_pipeline/receipt_id"
 STATEMENT: Final = "scan_pipeline/statement"
 COVERAGE_STATUS: Final = "scan_pipeline/coverage_status"
 CONCLUSION_SCOPE: Final = "scan_pipeline/conclusion_scope"
+AGE_SECONDS: Final = "scan_pipeline/age_seconds"
+LATE: Final = "scan_pipeline/late"
 STOP_REASON: Final = "scan_pipeline/stop_reason"
 CERTIFIED_HERE: Final = "scan_pipeline/certified_here"
 """Whether the run that tells of a receipt is the one that issued it."""
@@ -79,6 +82,11 @@ def receipt_facts(receipt: Receipt, receipt_id: str) -> Metadata:
         COVERAGE_STATUS: receipt.coverage_status,
         CONCLUSION_SCOPE: receipt.conclusion_scope,
     }
+
+
+def age_facts(standing: Standing) -> Metadata:
+    """Return how old the data is that something rests on, and whether that is late."""
+    return {AGE_SECONDS: round(standing.age.total_seconds()), LATE: standing.is_late}
 
 
 def receipt_metadata(stored: StoredReceipt, *, workspace: Workspace) -> Metadata:

@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 from scan_pipeline.components.face import Face
+from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.reading import Collection
+from scan_pipeline.stages.standing import Standing, observed_at
 from scan_pipeline.stages.workspace import Workspace, open_workspace
 
 
@@ -48,9 +51,18 @@ class ScanResource:
             evidence = stored.receipt.evidence["pages"].generation
         return Pipeline(self.scan, generation, workspace=self.workspace, evidence=evidence)
 
-    def collection(self) -> Collection:
-        """Return the scan's generations as readers open them."""
-        return Collection(self.scan, workspace=self.workspace)
+    def collection(self, *, max_age: timedelta | None = None) -> Collection:
+        """Return the scan's generations as readers open them, none older than `max_age`."""
+        return Collection(self.scan, workspace=self.workspace, max_age=max_age)
+
+    def standing_of(self, receipt: Receipt) -> Standing:
+        """Return how old the data of one generation is, by the scan's schedule."""
+        return Standing(
+            opened=receipt.scan_generation,
+            read_at=observed_at(receipt),
+            now=self.workspace.clock(),
+            schedule=self.scan.schedule,
+        )
 
 
 def project_workspace(folder: Path) -> Callable[[], Workspace]:

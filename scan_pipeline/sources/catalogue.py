@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from scan_pipeline.core.calendar import schedule_problems
 from scan_pipeline.core.column_names import is_column_name, is_ours, same_column
 from scan_pipeline.core.contract import Contract
 from scan_pipeline.core.errors import ConfigurationError, ContractError, ScanPipelineError
@@ -192,6 +193,8 @@ def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
         )
     if sequence is not None and contract.key != (sequence.field,):
         wrong("contract", "expect", "id_sequence", "field", message="must be the key, alone")
+    for name, message in () if blocks.schedule is None else schedule_problems(blocks.schedule):
+        wrong("schedule", name, message=message)
     for name in sent_twice(source):
         wrong("source", message=f"{name} is sent for two things; expected a name for each")
     by_name = dict[str, str]()

@@ -1,9 +1,10 @@
 """A scan's generations, opened by what they prove: where most readers begin."""
 
+import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from scan_pipeline.core.claims import is_whole
@@ -11,12 +12,11 @@ from scan_pipeline.core.contract import accept_level
 from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.coverage import satisfies
 from scan_pipeline.core.errors import GateClosedError
-from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.scan import Scan
-from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
 from scan_pipeline.stages.scan_lookup import find_scan
 from scan_pipeline.stages.shelf import Shelf
+from scan_pipeline.stages.standing import Standing, check_age, observed_at, what_became
 from scan_pipeline.stages.unlock import (
     PartialCollection,
     VerifiedCollection,
@@ -24,7 +24,6 @@ from scan_pipeline.stages.unlock import (
     open_partial,
     open_superseded,
     unlock,
-    why_closed,
 )
 from scan_pipeline.stages.workspace import Workspace, open_workspace
 from scan_pipeline.store.receipts import StoredReceipt, Untrusted
@@ -36,14 +35,19 @@ def open_collection(
     lake: str | Path | None = None,
     folder: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
+    max_age: timedelta | None = None,
 ) -> "Collection":
     """Open a scan's generations by the scan's name or file.
+
+    Late data, by the scan's schedule, is told of in the log `scan_pipeline`, which Python shows
+    on stderr unless told otherwise; it is refused where `max_age` says so.
 
     Args:
         named: name of a scan of the project, or path of a scan file.
         lake: where the tables lie; None for the project's own.
         folder: folder whose project is meant; None for the working folder.
         environ: variables; None for those of the process.
+        max_age: how long ago what is opened may have been read from its source; None for any age.
 
     Raises:
         ContractError: there is no such scan, or its file does not parse.
@@ -53,31 +57,9 @@ def open_collection(
     variables = os.environ if environ is None else environ
     lake = None if lake is None else str(lake)
     workspace = open_workspace(lake=lake, cwd=folder, environ=variables)
-    return Collection(find_scan(named, folder=folder).parse(), workspace=workspace)
-
-
-@record
-class Standing:
-    """What a reader should know of a scan's generations, newest first.
-
-    Attributes:
-        opened: the generation that satisfies the wish.
-        age: time since its last page.
-        newer: generations after it that do not, with the reason of each.
-    """
-
-    opened: str
-    age: timedelta
-    newer: tuple[tuple[str, str], ...]
-
-    def word(self) -> str:
-        """Return it as one sentence."""
-        days = self.age.total_seconds() / 86400
-        said = f"data of generation {self.opened}, {days:.1f} days old"
-        if self.newer:
-            generation, why = self.newer[-1]
-            said += f"; the newer generation {generation} was not accepted: {why}"
-        return said
+    scan = find_scan(named, folder=folder).parse()
+    tell = logging.getLogger("scan_pipeline").warning
+    return Collection(scan, workspace=workspace, max_age=max_age, tell=tell)
 
 
 class Collection:
@@ -86,10 +68,20 @@ class Collection:
     Args:
         scan: the contract the reader means.
         workspace: where the tables lie.
+        max_age: how long ago what is opened may have been read from its source; None for any age.
+        tell: is told in a sentence where what `latest` opens is late by the schedule.
     """
 
-    def __init__(self, scan: Scan, *, workspace: Workspace) -> None:
+    def __init__(
+        self,
+        scan: Scan,
+        *,
+        workspace: Workspace,
+        max_age: timedelta | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._scan, self._workspace = scan, workspace
+        self._max_age, self._tell = max_age, tell
 
     @property
     def scan(self) -> Scan:
@@ -101,49 +93,39 @@ class Collection:
     ) -> VerifiedCollection:
         """Open the newest generation that is proven whole.
 
+        Args:
+            at_least: the least status; `corroborated` must be asked for by name.
+            max_age: how long ago it may have been read; None for what the collection was made with.
+
         Raises:
-            GateClosedError: there is none, or it is older than `max_age`; the message says what
-                became of newer ones.
+            GateClosedError: there is none, or it is older; the message says what became of newer
+                ones.
         """
         stored, standing = self._newest(at_least)
-        if max_age is not None and standing.age > max_age:
+        allowed = self._max_age if max_age is None else max_age
+        if allowed is not None and standing.age > allowed:
             raise GateClosedError(
                 scan=self._scan.name,
                 generation=stored.receipt.scan_generation,
-                reason=f"{standing.word()}; expected at most {max_age}",
+                reason=f"{standing.word()}; expected at most {allowed}",
             )
+        if standing.is_late:
+            self._tell(f"{self._scan.name}: {standing.plain_word()}")
         return unlock(stored, self._scan, workspace=self._workspace, at_least=at_least)
-
-    def refuse_older(self, receipt: Receipt, *, max_age: timedelta) -> None:
-        """Refuse a generation whose newest page was read longer ago than `max_age`.
-
-        Raises:
-            GateClosedError: it is older.
-        """
-        age = self._workspace.clock() - observed_at(receipt)
-        if age > max_age:
-            raise GateClosedError(
-                scan=receipt.scan,
-                generation=receipt.scan_generation,
-                reason=f"it was read from its source {age} ago; expected at most {max_age}. Run "
-                "the scan again, or accept older data",
-            )
 
     def generation(self, generation: str, *, at_least: Wish = "verified") -> VerifiedCollection:
         """Open one generation by name.
 
         Raises:
-            GateClosedError: it has no receipt, or one that does not say as much.
+            GateClosedError: it has no receipt, one that does not say as much, or it is too old.
         """
-        return unlock(
-            self.receipt(generation), self._scan, workspace=self._workspace, at_least=at_least
-        )
+        stored = self._young_enough(self.receipt(generation))
+        return unlock(stored, self._scan, workspace=self._workspace, at_least=at_least)
 
     def partial(self, generation: str, *, accept: ConclusionScope) -> PartialCollection:
         """Open what was read of one generation, as no more than its scope; raises as above."""
-        return open_partial(
-            self.receipt(generation), self._scan, workspace=self._workspace, accept=accept
-        )
+        stored = self._young_enough(self.receipt(generation))
+        return open_partial(stored, self._scan, workspace=self._workspace, accept=accept)
 
     def newest_part(self, *, accept: ConclusionScope) -> PartialCollection:
         """Open the newest generation that says at least `accept`, as no more than its scope.
@@ -156,6 +138,7 @@ class Collection:
             raise GateClosedError(
                 scan=self._scan.name, generation=None, reason=f"nothing opens as {accept}"
             )
+        check_age(opened.receipt, max_age=self._max_age, now=self._workspace.clock())
         return opened
 
     def newest_two(self, *, accept: ConclusionScope | None = None) -> tuple[str, str]:
@@ -205,9 +188,8 @@ class Collection:
         Raises:
             GateClosedError: there is no such receipt, it stands, or it does not say as much.
         """
-        return open_superseded(
-            self.by_id(receipt_id), self._scan, workspace=self._workspace, accept=accept
-        )
+        stored = self._young_enough(self.by_id(receipt_id))
+        return open_superseded(stored, self._scan, workspace=self._workspace, accept=accept)
 
     def newest(self) -> StoredReceipt:
         """Return the newest receipt that stands, whatever it says.
@@ -243,18 +225,22 @@ class Collection:
         """Say which generation `latest` would open, how old it is, and what came after it."""
         return self._newest(at_least)[1]
 
+    def _young_enough(self, stored: StoredReceipt) -> StoredReceipt:
+        check_age(stored.receipt, max_age=self._max_age, now=self._workspace.clock())
+        return stored
+
     def _newest(self, at_least: Wish) -> tuple[StoredReceipt, Standing]:
         newer: list[tuple[str, str]] = []
         scope = scope_digest(self._scan)
         shelf = Shelf(self._scan.name, workspace=self._workspace)
         for stored in shelf.newest_first():
             if isinstance(stored, Untrusted):
-                newer.append((stored.generation, f"no receipt of it: {stored.reason}"))
+                newer.append((stored.generation, f"has no receipt: {stored.reason}"))
                 continue
             receipt = stored.receipt
             generation = receipt.scan_generation
             if shelf.superseded_by(stored) is not None:
-                newer.append((generation, "judged again by a later receipt"))
+                newer.append((generation, "was judged again by a later receipt"))
                 continue
             whole = receipt.conclusion_scope in WHOLE_COLLECTION
             if (
@@ -268,13 +254,17 @@ class Collection:
                     wish_scope=receipt.conclusion_scope,
                 )
             ):
-                age = self._workspace.clock() - observed_at(receipt)
-                return stored, Standing(opened=generation, age=age, newer=tuple(reversed(newer)))
-            other = "walked under another contract; run the scan again"
-            newer.append(
-                (generation, why_closed(receipt) if receipt.scope_digest == scope else other)
-            )
-        told = f"; {newer[0][0]}: {newer[0][1]}" if newer else ""
+                return stored, Standing(
+                    opened=generation,
+                    read_at=observed_at(receipt),
+                    now=self._workspace.clock(),
+                    newer=tuple(reversed(newer)),
+                    schedule=self._scan.schedule,
+                )
+            other = "was walked under another contract: run the scan again"
+            became = what_became(receipt) if receipt.scope_digest == scope else other
+            newer.append((generation, became))
+        told = f"; {newer[0][0]} {newer[0][1]}" if newer else ""
         accepted = accept_level(self._scan.contract)[1]
         if newer and accepted not in WHOLE_COLLECTION:
             told += f". This scan accepts {accepted}: open it as that, by name"
@@ -283,8 +273,3 @@ class Collection:
             generation=None,
             reason=f"no generation is {at_least} over the whole collection{told}",
         )
-
-
-def observed_at(receipt: Receipt) -> datetime:
-    """Return when the newest page of a generation was read."""
-    return datetime.fromisoformat(receipt.last_page_at or receipt.observation_started_at)

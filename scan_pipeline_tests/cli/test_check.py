@@ -82,6 +82,19 @@ def test_name_of_ours_is_a_problem_with_its_line(scan_pipeline: CommandLine) -> 
     assert text[problem["line"] - 1].strip() == "partition_by: _page"
 
 
+def test_schedule_that_is_none_is_a_problem_with_its_line(scan_pipeline: CommandLine) -> None:
+    def scheduled(facts: dict[str, Any]) -> None:
+        facts["schedule"] = {"cron": "0 25 * * *"}
+
+    file = scan_pipeline.scan_file(NOWHERE, change=scheduled)
+    answer = scan_pipeline.json("check", file, code=2)
+
+    (problem,) = answer["problems"]
+    text = Path(file).read_text(encoding="utf-8").splitlines()
+    assert "0 25 * * *" in text[problem["line"] - 1]
+    assert (problem["field"], "bad hour; expected" in problem["message"]) == ("schedule.cron", True)
+
+
 def test_source_that_is_as_declared_is_zero_and_recorded(scan_pipeline: CommandLine) -> None:
     with registry() as url:
         answer = scan_pipeline.json("check", scan_pipeline.scan_file(url), "--connect")

@@ -1,6 +1,7 @@
 """Analyses are handed a collection that its receipt opened, or refuse: in every run."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,31 @@ def test_receipt_of_another_contract_opens_nothing(station: Callable[..., Any], 
     ran = changed.run(only=TOTAL)
 
     assert "another contract" in ran.failures["analyses__total"]
+
+
+def test_generation_that_is_too_old_is_refused_and_a_late_one_says_so(
+    station: Callable[..., Any], bench: Any
+) -> None:
+    """An analysis of three nights later: one bounds the age, the other tells it."""
+    opened = station()
+    opened.stages()
+
+    @verified_asset(scan="customers", max_age=timedelta(hours=36))
+    def bounded(customers: VerifiedCollection) -> None:
+        raise AssertionError(customers)
+
+    opened.definitions = dg.Definitions.merge(
+        opened.definitions, dg.Definitions(assets=[bounded], executor=dg.in_process_executor)
+    )
+    fresh = opened.run(only=TOTAL).told("analyses/total")
+    bench.clock.sleep(72 * 3600)
+    ran = opened.run(only=[*TOTAL, ["bounded"]])
+    told = ran.told("analyses/total")
+
+    assert (fresh["scan_pipeline/late"], told["scan_pipeline/late"]) == (False, True)
+    assert told["scan_pipeline/age_seconds"] == 72 * 3600
+    assert set(ran.failures) == {"bounded"}
+    assert "expected at most 1 day, 12:00:00" in ran.failures["bounded"]
 
 
 def test_altered_records_open_nothing(station: Callable[..., Any]) -> None:

@@ -1,13 +1,17 @@
 """Ways to open a collection, and how old it may be."""
 
+import json
 import sys
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from scan_pipeline.core.errors import ConfigurationError, GateClosedError
-from scan_pipeline.stages.reading import open_collection
+from scan_pipeline.stages.reading import Collection, open_collection
+from scan_pipeline.store.project import VARIABLES
+from scan_pipeline_tests.conftest import THINGS
 
 
 @pytest.fixture
@@ -35,11 +39,84 @@ def test_what_is_older_than_allowed_is_refused(bench, walked):
     collection = walked.collection
     bench.clock.sleep(timedelta(hours=30).total_seconds())
 
-    collection.refuse_older(walked.receipt, max_age=timedelta(hours=31))
-    with pytest.raises(GateClosedError, match="at most 1 day"):
-        collection.refuse_older(walked.receipt, max_age=timedelta(hours=24))
+    for opened in (
+        lambda held: held.latest(),
+        lambda held: held.generation(walked.receipt.scan_generation),
+        lambda held: held.partial(walked.receipt.scan_generation, accept="observed_pages_only"),
+        lambda held: held.newest_part(accept="observed_pages_only"),
+    ):
+        allowed, refused = (
+            Collection(walked.scan, workspace=walked.workspace, max_age=timedelta(hours=hours))
+            for hours in (31, 24)
+        )
+        assert opened(allowed)
+        with pytest.raises(GateClosedError, match="at most 1 day"):
+            opened(refused)
     with pytest.raises(GateClosedError, match="at most 1 day"):
         collection.latest(max_age=timedelta(hours=24))
+
+
+NIGHTLY = {"schedule": {"cron": "0 2 * * *", "timezone": "UTC"}}
+
+
+def test_late_data_is_told_and_not_refused(bench):
+    """One period plus half is late; until then, and without a schedule, nobody is told."""
+    pages = [[b'{"id":"a","n":1}']]
+    walked = bench.walk_records(pages, NIGHTLY)
+    told = []
+    nightly, unscheduled = (
+        Collection(scan, workspace=walked.workspace, tell=told.append)
+        for scan in (walked.scan, replace(walked.scan, schedule=None))
+    )
+    bench.clock.sleep(timedelta(hours=35).total_seconds())
+    assert nightly.latest()
+    assert told == []
+    assert "data of 2 nights ago, generation " in nightly.standing().word()
+    bench.clock.sleep(timedelta(hours=26).total_seconds())
+    assert nightly.latest()
+    assert unscheduled.latest()
+    (word,) = told
+    assert word.startswith("things: data of 3 nights ago, generation ")
+    assert word.endswith("; no generation since 2026-11-30, one is due every night")
+    assert unscheduled.standing().word().endswith("2.5 days old")
+    with pytest.raises(GateClosedError, match=r"data of 3 nights ago.*no generation since"):
+        nightly.latest(max_age=timedelta(hours=36))
+
+
+def test_word_says_when_a_newer_generation_failed_and_why(bench):
+    """`data of 3 nights ago; last night failed: …`, and what is said to who may not see why."""
+    walked = bench.walk_records([[b'{"id":"a","n":1}']], NIGHTLY)
+    bench.clock.sleep(timedelta(hours=48).total_seconds())
+    bench.walk_records([[b'{"id":"a","n":1}']], NIGHTLY, total=2, project=walked.workspace.project)
+    bench.clock.sleep(timedelta(hours=2).total_seconds())
+    standing = walked.collection.standing()
+
+    assert standing.word().startswith("data of 3 nights ago, generation 2026")
+    assert "; last night, 20261202T02" in standing.word()
+    assert ", failed: " in standing.word()
+    assert standing.plain_word().endswith(", was not accepted")
+    assert "no generation since" not in standing.word()
+    bench.clock.sleep(timedelta(hours=48).total_seconds())
+    later = walked.collection.standing().word()
+    assert "; 3 nights ago, 20261202T02" in later
+    assert later.endswith("; no generation since 2026-12-02, one is due every night")
+
+
+def test_late_data_is_logged_where_python_opens_it(bench, shipped, tmp_path, caplog):
+    """`open_collection(...).latest()` gives the rows, and says so in the library's own log."""
+    bench.clock.now = datetime(2020, 1, 1, 2, tzinfo=UTC)
+    project = bench.walk_records([[b'{"id":"a","n":1}']], NIGHTLY).workspace.project
+    file = tmp_path / "things.yaml"
+    file.write_text(json.dumps({**THINGS, **NIGHTLY}))
+    environ = {variable: str(getattr(project, name)) for name, variable in VARIABLES.items()}
+    opening = {"folder": tmp_path, "environ": environ}
+
+    assert open_collection(str(file), **opening).latest().arrow().num_rows == 1
+    (told,) = caplog.records
+    assert (told.name, told.levelname) == ("scan_pipeline", "WARNING")
+    assert "no generation since 2020-01-01, one is due every night" in told.getMessage()
+    with pytest.raises(GateClosedError, match="expected at most 1 day"):
+        open_collection(str(file), max_age=timedelta(days=1), **opening).latest()
 
 
 def test_places_are_given_as_paths_or_text(tmp_path: Path, shipped):
