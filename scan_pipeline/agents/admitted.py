@@ -4,7 +4,7 @@ from typing import Any
 
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.core.canonical import canonical_json, leaf_hash, parse_exact
-from scan_pipeline.core.errors import EvidenceError
+from scan_pipeline.core.errors import ErasedError, EvidenceError
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.shelf import pages_of
@@ -55,7 +55,7 @@ def admitted_record(
         if leaf_hash(text).hex() != version:
             raise _unproven("its bytes have another leaf hash")
         value = parse_exact(text)
-    except (EvidenceError, IndexError) as error:
+    except (EvidenceError, ErasedError, IndexError) as error:
         raise _unproven(type(error).__name__) from error
     finally:
         source.close()

@@ -148,7 +148,8 @@ def _audit_generation(
             title=f"audit of {name} {chosen}, as deep as {report.level}",
         )
         wrong = ", ".join(each.name for each in report.disagreements)
-        answer(f"DISAGREES: {wrong}" if wrong else f"agrees: {len(report.checks)} checks")
+        agrees = f"agrees: {len(report.checks)} checks; {report.word()}"
+        answer(f"DISAGREES: {wrong}" if wrong else agrees)
     return code_of_acceptance(accepted=report.agrees)
 
 

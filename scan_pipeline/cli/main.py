@@ -36,6 +36,9 @@ COMMANDS: Final[Mapping[str, str]] = {
     "bundle": "scan_pipeline.cli.bundle:bundle",
     "check-claims": "scan_pipeline.cli.check_claims:check_claims",
     "actions": "scan_pipeline.cli.actions:actions",
+    "maintain": "scan_pipeline.cli.maintain:maintain",
+    "hold": "scan_pipeline.cli.hold:hold",
+    "release-hold": "scan_pipeline.cli.hold:release_hold",
     "serve": "scan_pipeline.cli.serve:serve",
     "simulator": "scan_pipeline.cli.simulator:simulator",
 }

@@ -3,7 +3,8 @@
     ScanPipelineError
     ├── RetryError           send the same request again, after a wait
     ├── RestartError         begin a new generation from nothing
-    │   └── KeyDestroyedError  what the destroyed key sealed is erased
+    │   └── ErasedError      what is asked for was taken out for good
+    │       └── KeyDestroyedError  what the destroyed key sealed is erased
     ├── NarrowError          ask for less: a limit, a window or a budget was hit
     ├── ContractError        fix the scan file, the configuration or the command
     │   └── ConfigurationError
@@ -110,7 +111,11 @@ class TransientSourceError(RetryError):
         self.reason, self.wait = reason, wait
 
 
-class KeyDestroyedError(RestartError):
+class ErasedError(RestartError):
+    """What is asked for was dropped by policy or erased on request: it is gone, not damaged."""
+
+
+class KeyDestroyedError(ErasedError):
     """What is asked for was sealed with a key that was destroyed: it is erased, not damaged."""
 
 

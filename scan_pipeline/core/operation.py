@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from scan_pipeline.core.retention import Retention
 from scan_pipeline.core.value import NaturalInt, PositiveInt, record
 
 
@@ -44,6 +45,7 @@ class Operation:
         commit_pages: pages of one commit, at most.
         commit_seconds: age of the oldest uncommitted page, in seconds, at most.
         recheck_pages: pages read again at random after the end, beside the first.
+        retention: how long generations are kept; None for ever.
     """
 
     retries: Retries = Retries()
@@ -52,6 +54,7 @@ class Operation:
     commit_pages: PositiveInt = 64
     commit_seconds: Annotated[float, Field(gt=0)] = 5.0
     recheck_pages: NaturalInt = 1
+    retention: Retention | None = None
 
 
 @record

@@ -1,6 +1,7 @@
 """What arrived, in figures: computed from the tables read back, never from memory of the walk."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from scan_pipeline.core.findings import Finding
@@ -169,6 +170,20 @@ class IdSequenceCheck:
     def missing_count(self) -> int:
         """Return how many ids of the sequence did not arrive."""
         return self._seen.count(0)
+
+    def mark_where(self, arrived: Callable[[str | int], bool], *, most: int) -> None:
+        """Mark missing ids that arrived and are known by something else than their text.
+
+        Args:
+            arrived: says of an id whether it did.
+            most: missing ids that are asked for, at most.
+        """
+        numbers = (n for a, b in tuple(self._gaps()) for n in range(a, b + 1))
+        for number in islice(numbers, most):
+            forms: tuple[str | int, ...] = (f"{self._prefix}{number}",)
+            forms = forms if self._prefix else (number, *forms)
+            if any(map(arrived, forms)):
+                self._seen[number - self._first] = 1
 
     def _gaps(self) -> Iterator[tuple[int, int]]:
         start = self._seen.find(0)

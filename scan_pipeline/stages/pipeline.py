@@ -19,7 +19,7 @@ from scan_pipeline.stages.certify import all_findings, make_receipt
 from scan_pipeline.stages.enumerate import Enumeration, Progress
 from scan_pipeline.stages.naming import check_is_newest
 from scan_pipeline.stages.publish import publish
-from scan_pipeline.stages.reconcile import COLUMNS, Reconciled, Reconciler
+from scan_pipeline.stages.reconcile import Reconciled, Reconciler
 from scan_pipeline.stages.reconciling.evidence import total_moved, walk_evidence
 from scan_pipeline.stages.reconciling.last_accepted import last_accepted_records
 from scan_pipeline.stages.reconciling.not_reconcilable import (
@@ -31,24 +31,21 @@ from scan_pipeline.stages.reconciling.not_reconcilable import (
 from scan_pipeline.stages.reconciling.second_walk import stage_second, with_second
 from scan_pipeline.stages.records.schema import ResolvedSchema, resolve_schema
 from scan_pipeline.stages.records.texts import RecordTexts
+from scan_pipeline.stages.redactions import KnownRows, Redactions
 from scan_pipeline.stages.stage import Staged, Staging, records_schema
 from scan_pipeline.stages.walking.connector_checks import unchecked
 from scan_pipeline.stages.walking.contract_check import check_contract
 from scan_pipeline.stages.walking.walks import SECOND_WALK, is_over, walks_due
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
-from scan_pipeline.store.generations import GenerationStore
+from scan_pipeline.store.generations import FIRST_WALK, GenerationStore
 from scan_pipeline.store.keys import signing_signer
 from scan_pipeline.store.pinning import PinnedTable, pin
 from scan_pipeline.store.receipts import StoredReceipt
-from scan_pipeline.store.table_reader import TableReader
 from scan_pipeline.store.trust import receipt_id, sign
 
 COMPACT_ABOVE: Final = 32
 """Files of one generation above which they are rewritten into few; below, reading is as fast."""
-
-RECONCILED_ROWS: Final = 2**18
-"""Rows that reconciliation reads at once; fewer cost more calls than they save memory."""
 
 
 def never_cancelled() -> None:
@@ -63,6 +60,7 @@ class Pipeline:
         generation: the generation that is worked on.
         workspace: where.
         evidence: generation whose pages are the evidence; another than its own after a restage.
+        redactions: records that were erased since; what stays of them counts in the figures.
     """
 
     def __init__(
@@ -72,8 +70,9 @@ class Pipeline:
         *,
         workspace: Workspace,
         evidence: str | None = None,
+        redactions: Redactions = Redactions(),  # noqa: B008  # a frozen value
     ) -> None:
-        self.scan, self.generation = scan, generation
+        self.scan, self.generation, self._redactions = scan, generation, redactions
         self._workspace = workspace
         self._evidence = evidence or generation
         self._read: tuple[list[Event], WalkEvidence, Reconciled] | None = None
@@ -226,7 +225,14 @@ class Pipeline:
         """Sum up the walk; where the records stage found a body altered, its chain is broken."""
         store = self.store
         walk, staged = walk_evidence(self.scan, events), store.read_findings(stage="records")
-        walk = with_second(walk, self.scan, first=events, store=store, workspace=self._workspace)
+        walk = with_second(
+            walk,
+            self.scan,
+            first=events,
+            store=store,
+            workspace=self._workspace,
+            redactions=self._redactions,
+        )
         altered = any(each.code == "evidence_altered" for each in staged)
         return replace(walk, chain_intact=False) if altered else walk
 
@@ -243,7 +249,13 @@ class Pipeline:
         store = self.store
         if is_not_reconcilable(store.read_findings(stage="records")):
             return not_reconciled(events)
-        table = store.records()
+        rows = KnownRows(
+            store.records(),
+            self.generation,
+            redactions=self._redactions,
+            shard=FIRST_WALK,
+            partition_by=self.scan.contract.partition_by,
+        )
         source = self._workspace.source(self.scan)
         texts = RecordTexts(store, source)
         try:
@@ -251,12 +263,11 @@ class Pipeline:
                 self.scan,
                 walk=walk,
                 total_moved=total_moved(self.scan, [e for e in events if e.event == "page"]),
-                rows=_rows(table, self.generation),
-                batches=lambda columns: table.batches(
-                    self.generation, columns=columns, batch_size=RECONCILED_ROWS
-                ),
+                rows=rows.count(),
+                batches=rows.batches,
                 text=texts.text,
                 last_accepted=last_accepted,
+                erased=self._redactions.keys,
             ).run()
         finally:
             source.close()
@@ -314,8 +325,3 @@ class Pipeline:
         stages = [*["pages"] * first, *["records"] * len(staged)]
         stages += ["reconciliation"] * (len(told) - second)
         store.write_findings(list(zip(stages, told, strict=True)))
-
-
-def _rows(table: TableReader, generation: str) -> int:
-    columns = (COLUMNS[0],)
-    return sum(batch.num_rows for batch in table.batches(generation, columns=columns))

@@ -59,6 +59,7 @@ class Reconciler:
         batches: reads the staged records.
         text: reads one record's text.
         last_accepted: number of records of the last accepted generation of this scope.
+        erased: key hashes of records that were erased since; their rows have no key any more.
         memory: bytes one pass may take.
     """
 
@@ -72,6 +73,7 @@ class Reconciler:
         batches: Batches,
         text: RecordText,
         last_accepted: int | None,
+        erased: frozenset[bytes] = frozenset(),
         memory: int = MEMORY,
     ) -> None:
         self._scan = scan
@@ -88,6 +90,7 @@ class Reconciler:
             last_accepted=last_accepted,
             text=text,
             tell=self._findings.append,
+            erased=erased,
         )
 
     def run(self) -> Reconciled:
@@ -165,16 +168,19 @@ class Reconciler:
         """Count what needs no order, on the first pass alone."""
         if not first_pass:
             return
-        self._without_key += frame["_key"].null_count()
-        odd = ~pl.col("_conforming") & pl.col("_key").is_not_null()
+        self._without_key += frame["_key_hash"].null_count()
+        odd = ~pl.col("_conforming") & pl.col("_key_hash").is_not_null()
         self._nonconforming += frame.select(odd.sum()).item()
-        self._expectations.look(frame)
+        # Of an erased record there is nothing to look at but its digests.
+        self._expectations.look(
+            frame.filter(pl.col("_key").is_not_null() | pl.col("_key_hash").is_null())
+        )
 
     def _take_range(self, rows: pl.DataFrame) -> None:
         """Take one range of keys into counts, trees and expectations."""
         if rows.is_empty():
             return
-        self._expectations.mark(rows["_key"])
+        self._expectations.mark(rows["_key"].drop_nulls())
         order = _by_key_hash(rows)
         conflicted = self._repeats(rows, order)
         counted = rows.group_by("_partition").agg(
@@ -256,9 +262,11 @@ class _Partition:
         self.last_key: str | None = None
         self.leaves = TreeAccumulator()
 
-    def count(self, records: int, *, first: str, last: str) -> None:
-        """Count deliveries, in any order."""
+    def count(self, records: int, *, first: str | None, last: str | None) -> None:
+        """Count deliveries, in any order; erased ones have no key."""
         self.records += records
+        if first is None or last is None:
+            return
         self.first_key = first if self.first_key is None else min(self.first_key, first)
         self.last_key = last if self.last_key is None else max(self.last_key, last)
 

@@ -2,6 +2,7 @@
 
 from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.receipt import PinnedTableEvidence
 from scan_pipeline.core.scan import Scan, scan_json
 from scan_pipeline.stages.naming import free_attempt
 from scan_pipeline.stages.pipeline import Pipeline
@@ -9,6 +10,7 @@ from scan_pipeline.stages.walking.contract_check import check_contract
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event, EventLog, to_batch
 from scan_pipeline.store.generations import FIRST_WALK
+from scan_pipeline.store.held_now import held_now
 from scan_pipeline.store.receipts import StoredReceipt
 
 
@@ -25,7 +27,8 @@ def restage(scan: Scan, generation: str, *, workspace: Workspace) -> StoredRecei
 
     Raises:
         GateClosedError: the generation has no receipt.
-        ContractError: the scope of the contract has changed since: only a new walk can answer.
+        ContractError: the scope of the contract has changed since, or the bodies of its pages were
+            dropped or erased: only a new walk can answer.
     """
     receipts = workspace.receipts(scan.name)
     old = receipts.read(generation, trust=workspace.trust)
@@ -35,7 +38,9 @@ def restage(scan: Scan, generation: str, *, workspace: Workspace) -> StoredRecei
             f"{scan.name} {generation} was walked under scope {old.receipt.scope_digest}; the "
             f"contract's scope is {now} now. Stored pages cannot answer another question: run it"
         )
-    evidence = old.receipt.evidence["pages"].generation
+    held = old.receipt.evidence["pages"]
+    evidence = held.generation
+    _refuse_without_bodies(held, scan.name, workspace=workspace)
     fresh = free_attempt(scan.name, generation, workspace=workspace)
     pipeline = Pipeline(scan, fresh, workspace=workspace, evidence=evidence)
     check_contract(scan, pipeline.schema)
@@ -75,6 +80,16 @@ def judge_again(pipeline: Pipeline, *, supersedes: str) -> StoredReceipt:
     stored = pipeline.receipt(supersedes=supersedes)
     pipeline.published()
     return stored
+
+
+def _refuse_without_bodies(held: PinnedTableEvidence, scan: str, *, workspace: Workspace) -> None:
+    notes = workspace.amendments(scan).of(held.generation, trust=workspace.trust)
+    pages = workspace.store(scan, held.generation).pages()
+    if gone := held_now("pages", pages, held, notes).amendments:
+        raise ContractError(
+            f"{scan} {held.generation}: {gone[-1].word()}; expected the bodies of all its pages, "
+            "which are judged again: run the scan"
+        )
 
 
 def _open(

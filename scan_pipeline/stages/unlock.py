@@ -9,13 +9,16 @@ import pyarrow as pa
 from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.coverage import satisfies
 from scan_pipeline.core.errors import GateClosedError, TamperedError
-from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.receipt import PinnedTableEvidence, Receipt
 from scan_pipeline.core.scan import Scan
+from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
 from scan_pipeline.sources.extras import needs_extra
+from scan_pipeline.stages.redactions import Redactions
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.workspace import Workspace
-from scan_pipeline.store.pinning import PinnedFile, PinnedTable, verify_pin
+from scan_pipeline.store.held_now import held_now
+from scan_pipeline.store.pinning import verify_pin
 from scan_pipeline.store.receipts import StoredReceipt
 from scan_pipeline.store.tables import Table
 
@@ -34,9 +37,10 @@ SUPERSEDED_BY = "_superseded_by"
 class VerifiedCollection:
     """The whole collection of one generation; made by `unlock` alone."""
 
-    def __init__(self, table: Table, stored: StoredReceipt) -> None:
-        self._table, self._generation = table, _records_pin(stored.receipt)[0]
+    def __init__(self, opened: "Opened", stored: StoredReceipt) -> None:
+        self._table, self._generation = opened.table, _held_records(stored.receipt).generation
         self.receipt, self.receipt_id = stored.receipt, stored.receipt_id
+        self.redactions = opened.redactions
 
     def frame(self) -> pl.LazyFrame:
         """Return exactly this generation's records, one row each, columns as staged."""
@@ -62,8 +66,8 @@ class VerifiedCollection:
         return duckdb.from_arrow(self.arrow(), connection=connection or duckdb.default_connection())
 
     def word(self) -> str:
-        """Return the receipt's sentence."""
-        return self.receipt.statement
+        """Return the receipt's sentence, and what was redacted since."""
+        return amended(self.receipt.statement, self.redactions)
 
 
 class PartialCollection:
@@ -71,15 +75,16 @@ class PartialCollection:
 
     def __init__(
         self,
-        table: Table,
+        opened: "Opened",
         stored: StoredReceipt,
         *,
         word: str,
         superseded_by: str | None = None,
     ) -> None:
-        self._table, self._generation = table, _records_pin(stored.receipt)[0]
+        self._table, self._generation = opened.table, _held_records(stored.receipt).generation
         self.receipt, self.receipt_id = stored.receipt, stored.receipt_id
-        self.warning, self.superseded_by = word, superseded_by
+        self.redactions = opened.redactions
+        self.warning, self.superseded_by = amended(word, opened.redactions), superseded_by
 
     def labelled_frame(self) -> pl.LazyFrame:
         """Return the rows with the receipt id, the status and the scope on each of them.
@@ -163,8 +168,8 @@ def open_partial(
     receipt = stored.receipt
     _same_scope(receipt, scan)
     _stands(stored, workspace)
-    table = _partly(stored, workspace, accept=accept, contents=contents)
-    return PartialCollection(table, stored, word=receipt.statement)
+    opened = _partly(stored, workspace, accept=accept, contents=contents)
+    return PartialCollection(opened, stored, word=receipt.statement)
 
 
 def open_superseded(
@@ -188,14 +193,14 @@ def open_superseded(
     by = Shelf(receipt.scan, workspace=workspace).superseded_by(stored)
     if by is None:
         raise _closed(receipt, "it is superseded by no other: open it as what it is")
-    table = _partly(stored, workspace, accept=accept, contents=contents)
+    opened = _partly(stored, workspace, accept=accept, contents=contents)
     word = f"{receipt.statement} Superseded by {by.receipt.scan_generation}: {by.receipt.statement}"
-    return PartialCollection(table, stored, word=word, superseded_by=by.receipt_id)
+    return PartialCollection(opened, stored, word=word, superseded_by=by.receipt_id)
 
 
 def _partly(
     stored: StoredReceipt, workspace: Workspace, *, accept: ConclusionScope, contents: bool
-) -> Table:
+) -> "Opened":
     receipt = stored.receipt
     if receipt.coverage_status == "failed":
         raise _closed(receipt, "a failed generation opens to nobody")
@@ -245,35 +250,51 @@ def _closed(receipt: Receipt, expected: str) -> GateClosedError:
     )
 
 
-def _records_pin(receipt: Receipt) -> tuple[str, PinnedTable]:
+def amended(statement: str, redactions: Redactions) -> str:
+    """Return a receipt's sentence with what was redacted since it was said."""
+    return f"{statement} Since then: {redactions.word()}." if redactions else statement
+
+
+def _held_records(receipt: Receipt) -> PinnedTableEvidence:
     held = receipt.evidence.get("records")
     if held is None:
         raise TamperedError("receipt", f"{receipt.scan_generation}: no records are pinned")
-    return held.generation, PinnedTable(
-        location=held.table,
-        version=held.version,
-        rows=held.rows,
-        files_digest=held.files_digest,
-        files=tuple(
-            PinnedFile(path=each.path, size=each.size, sha256=each.sha256) for each in held.files
-        ),
-    )
+    return held
+
+
+@record
+class Opened:
+    """A receipt's records, held against its pin, and what was redacted of them since."""
+
+    table: Table
+    redactions: Redactions
 
 
 def checked_records(
     stored: StoredReceipt, workspace: Workspace, *, contents: bool = False
-) -> Table:
+) -> Opened:
     """Return the table of a receipt's records after holding it against the pin.
 
     Raises:
         TamperedError: the receipt is not the one that was committed, or there are two of its
             generation; or files are missing, added or altered.
+        GateClosedError: the records were dropped, as an amendment says.
     """
-    workspace.receipts(stored.receipt.scan).confirm(stored)
-    generation, pin = _records_pin(stored.receipt)
-    table = workspace.store(stored.receipt.scan, generation).records()
-    verify_pin(table, generation, pin, contents=contents)
-    return table
+    receipt = stored.receipt
+    workspace.receipts(receipt.scan).confirm(stored)
+    held = _held_records(receipt)
+    generation, table = held.generation, workspace.store(receipt.scan, held.generation).records()
+    notes = workspace.amendments(receipt.scan).of(generation, trust=workspace.trust)
+    now = held_now("records", table, held, notes)
+    if now.pin is None:
+        raise GateClosedError(
+            scan=receipt.scan,
+            generation=receipt.scan_generation,
+            reason=f"{now.amendments[-1].word()}; expected records. Its receipt still audits, as "
+            "deep as the ledger: read a newer generation",
+        )
+    verify_pin(table, generation, now.pin, contents=contents)
+    return Opened(table=table, redactions=Redactions.of(now.amendments))
 
 
 def _frame(table: Table, generation: str, receipt: Receipt) -> pl.LazyFrame:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import httpx2
 
+from scan_pipeline.core.amendment import Amendment
+from scan_pipeline.core.hold import Hold
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.catalogue import open_source
 from scan_pipeline.sources.http.rates import PROCESS, HostBudgets
@@ -19,6 +21,7 @@ from scan_pipeline.store.lake import Lake
 from scan_pipeline.store.project import Project, find_project
 from scan_pipeline.store.receipts import ReceiptStore
 from scan_pipeline.store.sealing import Sealer
+from scan_pipeline.store.signed_notes import NoteStore, amendment_store, hold_store
 from scan_pipeline.store.trust import Trust
 
 SIMULATOR = "simulator://"
@@ -100,6 +103,14 @@ class Workspace:
     def receipts(self, scan: str) -> ReceiptStore:
         """Return the receipts of a scan."""
         return ReceiptStore(self.lake, scan)
+
+    def amendments(self, scan: str) -> NoteStore[Amendment]:
+        """Return what was taken out of a scan's sealed generations, as it was signed."""
+        return amendment_store(self.lake, scan)
+
+    def holds(self, scan: str) -> NoteStore[Hold]:
+        """Return which generations of a scan are held."""
+        return hold_store(self.lake, scan)
 
     def begin(self, scan: str) -> None:
         """Make sure of the keys before anything is written, creating them for a fresh local lake.

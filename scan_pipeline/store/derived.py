@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from scan_pipeline.core.errors import WriterConflictError
 from scan_pipeline.store.data_files import Layout
+from scan_pipeline.store.row_batches import Rows, batches_of
 from scan_pipeline.store.row_comparison import RowComparison
-from scan_pipeline.store.tables import Rows, Table
+from scan_pipeline.store.tables import Table
 
 
 class _UnchangedError(Exception):
@@ -83,7 +84,7 @@ class DerivedTable(Table):
             if there():
                 raise _UnchangedError
             comparison = RowComparison(self.batches(generation))
-            for batch in _batches(rows):
+            for batch in batches_of(rows):
                 counted += batch.num_rows
                 comparison.take(batch)
                 yield batch
@@ -101,12 +102,3 @@ class DerivedTable(Table):
                 reader, generation=generation, evolve=evolve, metadata=metadata
             )
         return counted
-
-
-def _batches(rows: Rows) -> Iterator[pa.RecordBatch]:
-    if isinstance(rows, pa.RecordBatch):
-        yield rows
-    elif isinstance(rows, pa.Table):
-        yield from rows.to_batches()
-    else:
-        yield from rows

@@ -21,6 +21,7 @@ from scan_pipeline.core.chain import (
     cursor_digest,
     end_digest,
 )
+from scan_pipeline.core.errors import ErasedError
 from scan_pipeline.core.page import End, Page, Refusal
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import EventKind
@@ -242,7 +243,13 @@ def read_events(table: Table, generation: str, *, shard: int) -> list[Event]:
 
 
 def read_bodies(
-    table: Table, *, scan: str, generation: str, shard: int, sealer: Sealer
+    table: Table,
+    *,
+    scan: str,
+    generation: str,
+    shard: int,
+    sealer: Sealer,
+    past_erased: bool = False,
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (page, body) of one walk of a generation, page by page in order, opening each.
 
@@ -257,6 +264,13 @@ def read_bodies(
         for row in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
             of_shard, seq, event, page, body = row
             if event == "page" and of_shard == shard:
+                if body is None:
+                    if past_erased:
+                        continue
+                    raise ErasedError(
+                        f"{scan} {generation}: the body of page {page} was dropped or erased; "
+                        "expected one. The amendments beside its receipt say when and why"
+                    )
                 yield (
                     page,
                     sealer.open(body, context=_context(scan, generation, shard, seq, "body")),

@@ -144,14 +144,17 @@ class GenerationStore:
             raise TamperedError("pages", f"{self.scan} {self.generation} has no open event")
         return events[0]
 
-    def bodies(self, shard: int = FIRST_WALK) -> Iterator[tuple[int, bytes]]:
-        """Yield (page, body) of a walk, page by page in order."""
+    def bodies(
+        self, shard: int = FIRST_WALK, *, past_erased: bool = False
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield (page, body) of a walk, page by page in order; see `read_bodies`."""
         return read_bodies(
             self.pages(),
             scan=self.scan,
             generation=self.evidence,
             shard=shard,
             sealer=self.sealer(),
+            past_erased=past_erased,
         )
 
     def admission(self, *, shard: int) -> Admission:

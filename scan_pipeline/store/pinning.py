@@ -21,6 +21,7 @@ from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.value import record
 from scan_pipeline.store.data_files import DataFile, Folder, footer_of
+from scan_pipeline.store.file_writer import NewFile
 from scan_pipeline.store.table_reader import TableReader
 
 LISTED_FILES: Final = 1_000
@@ -76,6 +77,30 @@ def pin(table: TableReader, generation: str) -> PinnedTable:
         files_digest=_files_digest(files),
         layout_digest=_layout_digest(files),
         files=files if len(files) <= LISTED_FILES else (),
+    )
+
+
+def pin_written(
+    files: Sequence[NewFile], *, folder: Folder, location: str, version: int
+) -> PinnedTable:
+    """Hash files that were written and are part of no table yet, all of them listed.
+
+    Args:
+        files: as they were written.
+        folder: where they lie.
+        location: of the table below the lake.
+        version: that they will become part of; a hint.
+    """
+    pinned = tuple(
+        _pinned(DataFile(path=each.path, size=each.size, partition=""), folder=folder)
+        for each in files
+    )
+    return PinnedTable(
+        location=location,
+        version=version,
+        rows=sum(each.rows for each in files),
+        files_digest=_files_digest(pinned),
+        files=pinned,
     )
 
 

@@ -1,11 +1,10 @@
 """A Delta table partitioned by generation, as writers see it: every operation is one commit."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import ClassVar, Final, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
@@ -15,14 +14,13 @@ from scan_pipeline.store.commits import ATTEMPTS, Write, commit
 from scan_pipeline.store.data_files import Layout, file_schema
 from scan_pipeline.store.file_writer import NewFile, write_files
 from scan_pipeline.store.lake import Lake, Zone, check_generation, make_private
+from scan_pipeline.store.row_batches import Rows, of_generation
 from scan_pipeline.store.table_reader import LOCATION_MEMBERS, TableReader
 from scan_pipeline.store.table_schema import (
     check_rows_schema,
     merged_schema,
     stored_schema,
 )
-
-Rows: TypeAlias = pa.RecordBatch | pa.Table | pa.RecordBatchReader
 
 CONFIGURATION: Final[Mapping[str, str]] = {
     # Every handle replays the log from the last checkpoint: over 500 commits of 64 events, one
@@ -204,19 +202,39 @@ class Table(TableReader):
             TamperedError: a file is not what the table's log says.
             WriterConflictError: another writer changed this generation meanwhile.
         """
-        handle = self.open()
-        files = self.files(generation, at=handle)
+        files = self.files(generation)
         if sum(file.size < self._layout.file_bytes // 2 for file in files) < 2:
             return False
-        own = Table(
-            self.uri,
-            file_schema(files[0], folder=self.folder),
-            location=self.location,
-            layout=self._layout,
-        )
-        rows = pa.RecordBatchReader.from_batches(own.schema, own.batches(generation, at=handle))
-        own._replace(rows, generation=generation, at=handle, shown=_unchanged)
+        self.rewrite(lambda batch: batch, generation=generation)
         return True
+
+    def rewrite(
+        self,
+        change: Callable[[pa.RecordBatch], pa.RecordBatch | None],
+        *,
+        generation: str,
+        announce: Callable[[Sequence[NewFile]], None] = lambda _: None,
+    ) -> None:
+        """Put changed rows in the place of a generation's own, in the same order and columns.
+
+        Args:
+            change: gives a batch as it should be; None for none of its rows.
+            generation: whose rows; there are some.
+            announce: told of the new files before the commit that makes them count.
+
+        Raises:
+            TamperedError: a file is not what the table's log says.
+            WriterConflictError: another writer changed this generation meanwhile.
+        """
+        handle = self.open()
+        first = self.files(generation, at=handle)[0]
+        schema = file_schema(first, folder=self.folder)
+        own = Table(self.uri, schema, location=self.location, layout=self._layout)
+        changed = (change(batch) for batch in own.batches(generation, at=handle))
+        rows = pa.RecordBatchReader.from_batches(
+            schema, (each for each in changed if each is not None and each.num_rows)
+        )
+        own._replace(rows, generation=generation, at=handle, shown=_unchanged, announce=announce)
 
     def _replace(
         self,
@@ -227,11 +245,13 @@ class Table(TableReader):
         shown: Callable[[pa.Schema], pa.Schema] | None = None,
         metadata: Mapping[str, str] | None = None,
         whole: bool = False,
+        announce: Callable[[Sequence[NewFile]], None] = lambda _: None,
     ) -> int:
         def rests_on(now: DeltaTable) -> object:
             return now.version() if whole else self.files(generation, at=now)
 
         files = self._write(rows, generation=generation, at=at, strict=shown is None)
+        announce(files)
         write = Write(
             files=files,
             mode="overwrite",
@@ -255,7 +275,7 @@ class Table(TableReader):
             stored = stored_schema(at)
             check_rows_schema(stored, expected=schema, where=f"{self.location}, as stored")
         return write_files(
-            _of_generation(rows, schema=schema, generation=generation, where=self.location),
+            of_generation(rows, schema=schema, generation=generation, where=self.location),
             folder=self.folder,
             prefix=f"{GENERATION}={generation}/part-{at.version() + 1:020d}-{uuid4()}",
             schema=schema.remove(0),
@@ -279,28 +299,3 @@ def open_table(
 
 def _unchanged(stored: pa.Schema) -> pa.Schema:
     return stored
-
-
-def _of_generation(
-    rows: Rows, *, schema: pa.Schema, generation: str, where: str
-) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of rows without the partition's column, which every row must agree to."""
-    for batch in _batches(rows):
-        cast = batch if batch.schema.equals(schema) else batch.cast(schema)  # values stay
-        column = cast.column(0)
-        same = pc.call_function("equal", [column, generation])
-        if column.null_count or same.true_count != batch.num_rows:
-            raise ContractError(
-                f"{where}: found rows of another generation; expected {generation} only"
-            )
-        yield cast.remove_column(0)
-
-
-def _batches(rows: Rows) -> Iterator[pa.RecordBatch]:
-    match rows:
-        case pa.RecordBatch():
-            yield rows
-        case pa.Table():
-            yield from rows.to_batches()
-        case _:
-            yield from rows

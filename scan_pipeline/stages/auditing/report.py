@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from scan_pipeline.core.errors import ContractError, KeyDestroyedError, ScanPipelineError
+from scan_pipeline.core.errors import ContractError, ErasedError, ScanPipelineError
 from scan_pipeline.core.value import record
 
 T = TypeVar("T")
@@ -58,13 +58,29 @@ class AuditCheck:
 
 @record
 class AuditReport:
-    """What an audit came to; `agrees` only where nothing disagrees."""
+    """What an audit came to; `agrees` only where nothing disagrees.
+
+    Attributes:
+        scan: name of the scan.
+        generation: which one.
+        receipt_id: of its receipt, None where none could be read.
+        level: how deep it could look.
+        checks: each thing that was computed again.
+        coverage_status: what the receipt says.
+        amendments: what was dropped or redacted since, in words, oldest first.
+    """
 
     scan: str
     generation: str
     receipt_id: str | None
     level: Level
     checks: tuple[AuditCheck, ...]
+    coverage_status: str | None = None
+    amendments: tuple[str, ...] = ()
+
+    def word(self) -> str:
+        """Return the status and what was taken out: `verified, 1 record redacted on DATE`."""
+        return ", ".join([self.coverage_status or "no receipt", *self.amendments])
 
     @property
     def agrees(self) -> bool:
@@ -120,7 +136,7 @@ class Checks:
         """
         try:
             return look()
-        except (ContractError, KeyDestroyedError) as error:
+        except (ContractError, ErasedError) as error:
             self.leave(name, error)
         except UNREADABLE as error:
             told = str(error) if isinstance(error, ScanPipelineError) else repr(error)

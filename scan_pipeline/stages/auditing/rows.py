@@ -1,14 +1,15 @@
 """An audit's looks at rows: records and bodies against their pages, the published table."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
 from scan_pipeline.core.canonical import items_digest, leaf_hashes
-from scan_pipeline.core.errors import ConfigurationError, KeyDestroyedError, TamperedError
+from scan_pipeline.core.errors import ConfigurationError, ErasedError, TamperedError
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.auditing.report import UNREADABLE, Checks
 from scan_pipeline.stages.publish import GENERATION, RECEIPT_ID, rows_to_publish
 from scan_pipeline.stages.reconciling.not_reconcilable import is_not_reconcilable
+from scan_pipeline.stages.redactions import Redactions
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
@@ -28,9 +29,16 @@ def is_gone(table: Callable[[], Table], generation: str) -> bool:
 
 
 def check_leaves(
-    store: GenerationStore, events: Sequence[Event], checks: Checks, *, shard: int = FIRST_WALK
+    store: GenerationStore,
+    events: Sequence[Event],
+    checks: Checks,
+    *,
+    shard: int = FIRST_WALK,
+    redactions: Redactions = Redactions(),  # noqa: B008  # a frozen value
 ) -> None:
     """Hold the staged leaves of a walk against the items digest of each page.
+
+    Of an erased record its leaf is put back where it stood.
 
     Raises:
         TamperedError: a page has other records than were admitted.
@@ -42,7 +50,8 @@ def check_leaves(
     admitted = {event.page: event.items_digest for event in events if event.event == "page"}
     seen = set[int]()
     table = store.records() if shard == FIRST_WALK else store.second_walk()
-    for page, leaves in _by_page(table, store.generation):
+    erased = redactions.leaves(shard)
+    for page, leaves in _by_page(table, store.generation, erased):
         if page in seen or items_digest(leaves) != admitted.get(page):
             raise TamperedError("records", f"the records of page {page} are not its own")
         seen.add(page)
@@ -65,28 +74,36 @@ def check_bodies(
     checks: Checks,
     *,
     shard: int = FIRST_WALK,
+    redactions: Redactions = Redactions(),  # noqa: B008  # a frozen value
 ) -> bool:
     """Open every body and hold it against its digests; say whether that was possible.
+
+    Bodies of pages that held an erased record are gone with it, and are not missed.
 
     Raises:
         TamperedError: a body is not the one that was admitted.
     """
     admitted = {event.page: event for event in events if event.event == "page"}
+    erased = {page for walk, page in redactions.pages if walk == shard}
     seen = list[int]()
     try:
-        for page, body in store.bodies(shard):
+        for page, body in store.bodies(shard, past_erased=bool(erased)):
             event = admitted.get(page)
             if event is None or sha256(body).digest() != event.body_digest:
                 raise TamperedError("pages", f"the body of page {page} is not the admitted one")
             if items_digest(leaf_hashes(source.records(body))) != event.items_digest:
                 raise TamperedError("pages", f"the records of page {page} are not its own")
             seen.append(page)
-    except (ConfigurationError, KeyDestroyedError) as error:
+    except (ConfigurationError, ErasedError) as error:
         checks.leave(name_of("bodies", shard), error, expected=f"{len(admitted)} bodies")
         return False
     finally:
         source.close()
-    checks.compare(name_of("bodies", shard), sorted(filter(None, admitted)), sorted(seen))
+    if erased and not seen and len(admitted) > len(erased):
+        checks.leave(name_of("bodies", shard), "dropped", expected=f"{len(admitted)} bodies")
+        return False
+    expected = sorted(page for page in admitted if page is not None and page not in erased)
+    checks.compare(name_of("bodies", shard), expected, sorted(seen))
     return True
 
 
@@ -110,11 +127,11 @@ def check_published(stored: StoredReceipt, workspace: Workspace, checks: Checks)
         checks.leave("published", f"{older}; the next run publishes", expected=generation)
         return
     checks.compare("published", stored.receipt_id, told.get(RECEIPT_ID))
-    held = (generation,) if receipt.records_observed else ()
+    staged = workspace.store(scan, generation).records()
+    held = (generation,) if staged.files(generation) else ()
     checks.compare("published generations", held, table.generations())
-    records = workspace.store(scan, generation).records()
     comparison = RowComparison(table.batches(generation))
-    for batch in rows_to_publish(stored, records):
+    for batch in rows_to_publish(stored, staged):
         comparison.take(batch)
     found = "as staged" if comparison.equal() else "other rows"
     checks.compare("published rows", "as staged", found)
@@ -128,17 +145,27 @@ def _is_to_be_published(stored: StoredReceipt, workspace: Workspace) -> bool:
     return newest is not None and newest.receipt_id == stored.receipt_id
 
 
-def _by_page(records: Table, generation: str) -> Iterator[tuple[int, list[bytes]]]:
+def _by_page(
+    records: Table, generation: str, erased: Mapping[int, Mapping[int, bytes]]
+) -> Iterator[tuple[int, list[bytes]]]:
     """Yield each page's leaves in order of position; rows of a page stand together."""
     page: int | None = None
-    leaves: list[bytes] = []
-    columns = ("_page", "_leaf_hash")
+    leaves: dict[int, bytes] = {}
+    seen = set[int]()
+    columns = ("_page", "_position", "_leaf_hash")
     for batch in records.batches(generation, columns=columns):
-        for number, leaf in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):
+        for number, at, leaf in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):
             if number != page:
                 if page is not None:
-                    yield page, leaves
-                page, leaves = number, []
-            leaves.append(leaf)
+                    yield page, _in_order(leaves)
+                page, leaves = number, dict(erased.get(number, {}))
+                seen.add(number)
+            leaves[at] = leaf
     if page is not None:
-        yield page, leaves
+        yield page, _in_order(leaves)
+    for number in sorted(erased.keys() - seen):
+        yield number, _in_order(erased[number])
+
+
+def _in_order(leaves: Mapping[int, bytes]) -> list[bytes]:
+    return [leaves[at] for at in sorted(leaves)]

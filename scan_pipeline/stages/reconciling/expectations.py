@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from scan_pipeline.core.canonical import key_bytes, key_hash
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.reconciliation import ExpectationResult, IdSequenceCheck
 from scan_pipeline.core.scan import Scan
@@ -18,6 +19,9 @@ from scan_pipeline.stages.records.exact_values import NotExactError, told_value
 LONGEST_SEQUENCE = 2**32
 """Ids of one sequence, at most; one byte each. A longer one is not evaluated."""
 
+LOOKED_UP = 1_000_000
+"""Ids of a sequence that are looked for among erased ones, at most."""
+
 
 class Expectations:
     """Takes in the rows of one generation and says how each expectation fared.
@@ -29,6 +33,7 @@ class Expectations:
         last_accepted: number of records of the last accepted generation of this scope.
         text: reads one record's text.
         tell: takes each finding.
+        erased: key hashes of records that arrived and were erased since.
     """
 
     def __init__(
@@ -40,7 +45,9 @@ class Expectations:
         last_accepted: int | None,
         text: Callable[[int, int], bytes],
         tell: Callable[[Finding], None],
+        erased: frozenset[bytes] = frozenset(),
     ) -> None:
+        self._erased = erased
         self._scan, self._walk, self._total_moved = scan, walk, total_moved
         self._last_accepted, self._tell = last_accepted, tell
         self._every_record = EveryRecord(scan, text=text)
@@ -76,6 +83,7 @@ class Expectations:
 
     def missing_id_ranges(self) -> tuple[str, ...]:
         """Return the gaps of the id sequence; none before the walk has finished."""
+        self._mark_erased()
         return self._sequence.missing() if self._sequence and self._finished else ()
 
     def results(
@@ -89,7 +97,22 @@ class Expectations:
             root: the collection's root in hex, None where there is none.
         """
         self._unique = unique_keys
+        self._mark_erased()
         return tuple(self._results(by_partition, root))
+
+    def _mark_erased(self) -> None:
+        """Take in the keys that arrived and were erased since: a gap whose digest is theirs."""
+        erased, self._erased = self._erased, frozenset()
+        if not erased:
+            return
+        if self._sequence is not None:
+            self._sequence.mark_where(
+                lambda each: key_hash(key_bytes([each])) in erased, most=LOOKED_UP
+            )
+        if self._manifest is not None:
+            for key, state in self._manifest.items():
+                if state == 1 and key_hash(key.encode()) in erased:
+                    self._manifest[key] = 3
 
     @property
     def _finished(self) -> bool:

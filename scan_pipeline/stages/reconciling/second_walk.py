@@ -1,6 +1,6 @@
 """The second of two walks: its keys and leaf hashes staged, reconciled, held against the first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Final
@@ -18,15 +18,13 @@ from scan_pipeline.stages.reconcile import COLUMNS, MEMORY, ROW_BYTES, Reconcile
 from scan_pipeline.stages.reconciling.evidence import moment, total_moved, walk_evidence
 from scan_pipeline.stages.records.schema import ResolvedSchema
 from scan_pipeline.stages.records.texts import RecordTexts
+from scan_pipeline.stages.redactions import KnownRows, Redactions
 from scan_pipeline.stages.stage import Staging
 from scan_pipeline.stages.walking.walks import SECOND_WALK, second_is_wanted
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
-from scan_pipeline.store.generations import GenerationStore
+from scan_pipeline.store.generations import FIRST_WALK, GenerationStore
 from scan_pipeline.store.table_reader import TableReader
-
-BATCH_ROWS: Final = 2**18
-"""Rows that are read at once."""
 
 _HASHES: Final = ("_key_hash", "_leaf_hash")
 
@@ -58,6 +56,7 @@ def with_second(
     first: Sequence[Event],
     store: GenerationStore,
     workspace: Workspace,
+    redactions: Redactions = Redactions(),  # noqa: B008  # a frozen value
 ) -> WalkEvidence:
     """Return the evidence of the first walk with that of the second, where there was one.
 
@@ -69,12 +68,15 @@ def with_second(
         first: events of the first walk.
         store: the generation's tables.
         workspace: opens the source, of which nothing is asked.
+        redactions: records that were erased since.
     """
     events = store.events(SECOND_WALK)
     if not events or not second_is_wanted(scan, first):
         return walk
     second, pages = walk_evidence(scan, events), [e for e in events if e.event == "page"]
-    figures, noticed = _figures(scan, second, pages, store=store, workspace=workspace)
+    figures, noticed = _figures(
+        scan, second, pages, store=store, workspace=workspace, redactions=redactions
+    )
     noticed = [*second.findings, *noticed]
     if events[0].facts.get("follows") != first[-1].chain.hex():
         noticed.append(finding("chain_broken", expected="the end of the first walk", found="none"))
@@ -90,22 +92,21 @@ def with_second(
 
 
 def differences(
-    first: TableReader, second: TableReader, generation: str, *, rows: int, memory: int = MEMORY
+    first: KnownRows, second: KnownRows, *, rows: int, memory: int = MEMORY
 ) -> tuple[int, int, int]:
     """Count keys that only the first walk brought, only the second, and both with other content.
 
     Args:
         first: the records.
         second: keys and leaf hashes of the second walk.
-        generation: whose rows.
-        rows: rows of both tables together.
+        rows: rows of both together.
         memory: bytes one pass may take.
     """
     passes = min(256, max(1, ceil(rows * ROW_BYTES / memory)))
     only_first = only_second = differing = 0
     for number in range(passes):
         low, high = number * 256 // passes, (number + 1) * 256 // passes
-        one, other = (_hashes(table, generation, low, high) for table in (first, second))
+        one, other = (_hashes(walk, low, high) for walk in (first, second))
         both = one.join(other, on="_key_hash", how="inner", suffix="_second")
         only_first += one.height - both.height
         only_second += other.height - both.height
@@ -113,14 +114,14 @@ def differences(
     return only_first, only_second, differing
 
 
-def _hashes(table: TableReader, generation: str, low: int, high: int) -> pl.DataFrame:
+def _hashes(walk: KnownRows, low: int, high: int) -> pl.DataFrame:
     """Return the hashes of one range of first key-hash bytes, each key once."""
     first_byte = (
         pl.col("_key_hash").bin.slice(0, 1).bin.reinterpret(dtype=pl.UInt8, endianness="big")
     )
     frames = [
         pl.DataFrame(batch).filter(first_byte.is_between(low, high - 1))
-        for batch in table.batches(generation, columns=_HASHES, batch_size=BATCH_ROWS)
+        for batch in walk.batches(_HASHES)
     ]
     if not frames:
         return pl.DataFrame(schema=dict.fromkeys(_HASHES, pl.Binary))
@@ -134,6 +135,7 @@ def _figures(
     *,
     store: GenerationStore,
     workspace: Workspace,
+    redactions: Redactions,
 ) -> tuple[SecondWalkFigures | None, Sequence[Finding]]:
     """Reconcile the second walk by itself; what else is expected is held against the first."""
     table, generation = store.second_walk(), store.generation
@@ -143,9 +145,11 @@ def _figures(
     itself = replace(scan, contract=replace(scan.contract, expect=Expectations()))
     source = workspace.source(scan)
 
-    def batches(columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        return table.batches(generation, columns=columns, batch_size=BATCH_ROWS)
+    def known(rows_of: TableReader, shard: int) -> KnownRows:
+        by = scan.contract.partition_by
+        return KnownRows(rows_of, generation, redactions=redactions, shard=shard, partition_by=by)
 
+    theirs = known(table, SECOND_WALK)
     try:
         figures = (
             Reconciler(
@@ -153,18 +157,18 @@ def _figures(
                 walk=walk,
                 total_moved=total_moved(scan, pages),
                 rows=rows,
-                batches=batches,
+                batches=theirs.batches,
                 text=RecordTexts(store, source, shard=SECOND_WALK).text,
                 last_accepted=None,
+                erased=redactions.keys,
             )
             .run()
             .figures
         )
     finally:
         source.close()
-    ours = store.records()
-    held = sum(batch.num_rows for batch in ours.batches(generation, columns=_HASHES[:1]))
-    only_first, only_second, differing = differences(ours, table, generation, rows=rows + held)
+    ours = known(store.records(), FIRST_WALK)
+    only_first, only_second, differing = differences(ours, theirs, rows=rows + ours.count())
     noticed = list(figures.findings)
     if figures.without_key:
         noticed.append(finding("record_without_key", found=f"{figures.without_key:,} records"))

@@ -1,0 +1,1 @@
+"""What `maintain` and `erase` do to sealed generations, and how they say so."""

@@ -1,0 +1,107 @@
+"""Signed notes beside the receipts of a scan: amendments and holds, one file each, write-once.
+
+    receipts/<scan>/<kind>/<generation>_<moment>.<kind>.json
+
+A note is an in-toto Statement in a DSSE envelope, as a receipt is. What does not verify vouches for
+nothing, and `unreadable` tells of it.
+"""
+
+from datetime import UTC, datetime
+from typing import Final, Generic, TypeVar
+
+from securesystemslib.signer import (  # re-exported there without `__all__`
+    Signer,  # pyright: ignore[reportPrivateImportUsage]
+)
+
+from scan_pipeline.core.amendment import PREDICATE_TYPE as AMENDMENT
+from scan_pipeline.core.amendment import Amendment
+from scan_pipeline.core.errors import EvidenceError
+from scan_pipeline.core.hold import PREDICATE_TYPE as HOLD
+from scan_pipeline.core.hold import Hold
+from scan_pipeline.core.notes import note_bytes, parse_note
+from scan_pipeline.store.lake import Lake, check_generation, check_name
+from scan_pipeline.store.trust import Trust, sign
+
+AMENDMENTS: Final = "amendments"
+HOLDS: Final = "holds"
+
+Note = TypeVar("Note", Amendment, Hold)
+
+
+class NoteStore(Generic[Note]):
+    """The notes of one kind beside the receipts of one scan.
+
+    Args:
+        lake: where they lie.
+        scan: name of the scan.
+        kind: folder and file ending.
+        of: what a note is.
+        predicate_type: of its statement.
+    """
+
+    def __init__(
+        self,
+        lake: Lake,
+        scan: str,
+        *,
+        kind: str,
+        of: type[Note],
+        predicate_type: str,
+    ) -> None:
+        self._lake, self._scan, self._suffix = lake, check_name(scan), f".{kind}.json"
+        self._folder = f"{lake.root}/receipts/{scan}/{kind}"
+        self._of, self._type = of, predicate_type
+
+    def write(self, note: Note, *, signer: Signer, at: datetime) -> None:
+        """Write a note down.
+
+        Raises:
+            WriterConflictError: one of this generation was written in the same microsecond.
+        """
+        moment = f"{at.astimezone(UTC):%Y%m%dT%H%M%S%fZ}"
+        name = f"{check_generation(note.scan_generation)}_{moment}{self._suffix}"
+        envelope = sign(note_bytes(note, predicate_type=self._type), signer=signer)
+        self._lake.write_once(f"{self._folder}/{name}", envelope)
+
+    def generations(self) -> tuple[str, ...]:
+        """Return the generations that have notes, verified or not."""
+        return tuple(dict.fromkeys(name.partition("_")[0] for name in self._names()))
+
+    def of(self, generation: str, *, trust: Trust) -> tuple[Note, ...]:
+        """Return the notes of a generation that verify, oldest first."""
+        return self._read(generation, trust=trust)[0]
+
+    def unreadable(self, generation: str, *, trust: Trust) -> tuple[str, ...]:
+        """Return the files that should be notes of a generation and do not verify."""
+        return self._read(generation, trust=trust)[1]
+
+    def _read(self, generation: str, *, trust: Trust) -> tuple[tuple[Note, ...], tuple[str, ...]]:
+        read, wrong = list[Note](), list[str]()
+        for name in self._names():
+            if name.partition("_")[0] != generation:
+                continue
+            try:
+                envelope = self._lake.read_bytes(f"{self._folder}/{name}")
+                payload = trust.verify(envelope).payload
+                note = parse_note(payload, of=self._of, predicate_type=self._type)
+            except EvidenceError:
+                wrong.append(name)
+                continue
+            if (note.scan, note.scan_generation) == (self._scan, generation):
+                read.append(note)
+            else:
+                wrong.append(name)
+        return tuple(read), tuple(wrong)
+
+    def _names(self) -> list[str]:
+        return [n for n in self._lake.list_names(self._folder) if n.endswith(self._suffix)]
+
+
+def amendment_store(lake: Lake, scan: str) -> NoteStore[Amendment]:
+    """Return the amendments of a scan."""
+    return NoteStore(lake, scan, kind=AMENDMENTS, of=Amendment, predicate_type=AMENDMENT)
+
+
+def hold_store(lake: Lake, scan: str) -> NoteStore[Hold]:
+    """Return the holds of a scan."""
+    return NoteStore(lake, scan, kind=HOLDS, of=Hold, predicate_type=HOLD)
