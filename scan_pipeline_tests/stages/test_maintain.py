@@ -105,7 +105,7 @@ def test_what_is_no_longer_kept_goes_and_every_receipt_audits(nights: Nights) ->
     assert any(c.name == "files of records" and "dropped on" in c.found for c in told.not_computed)
     assert not nights.files("staging", "records", second)
     for file in nights.files("evidence", "pages", third):
-        sealed = pq.read_table(file, columns=["body", "cursor_out", "chain"], partitioning=None)
+        sealed = pq.ParquetFile(file).read(columns=["body", "cursor_out", "chain"])
         assert (sealed["body"].null_count, sealed["chain"].null_count) == (len(sealed), 0)
         assert len(nights.files("evidence", "pages", third)) == 1
 
