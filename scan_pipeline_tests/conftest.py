@@ -1,6 +1,8 @@
 """What the tests share: a workspace of their own, the shipped scan, and registries to walk."""
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from copy import deepcopy
@@ -32,6 +34,17 @@ from scan_pipeline.store.project import Project
 
 SHIPPED = Path(__file__).parents[1] / "scan_pipeline" / "defs" / "customers" / "defs.yaml"
 REGISTRY = "simulator://registry"
+
+
+IN_MEMORY = Path("/dev/shm")  # the folder that Linux keeps in memory
+ROOM = 4 * 2**30
+"""Bytes that must be free in memory before the tests put their folders there."""
+
+
+def pytest_configure() -> None:
+    """Put the tests' folders into memory where there is room: commits wait for the disk."""
+    if os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 
 class SteppingClock:
