@@ -39,6 +39,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "maintain": "scan_pipeline.cli.maintain:maintain",
     "hold": "scan_pipeline.cli.hold:hold",
     "release-hold": "scan_pipeline.cli.hold:release_hold",
+    "alerts": "scan_pipeline.cli.alerts:alerts",
     "serve": "scan_pipeline.cli.serve:serve",
     "simulator": "scan_pipeline.cli.simulator:simulator",
 }

@@ -40,6 +40,7 @@ def run(settings: Settings, *, scan: str, trial: int | None, as_json: bool) -> E
     from scan_pipeline.cli.cancellation import Cancellation
     from scan_pipeline.cli.progress import WalkProgress
     from scan_pipeline.core.receipt_statement import receipt_json
+    from scan_pipeline.stages.alerting.alerts import tell_quietly
     from scan_pipeline.stages.run import run_scan
 
     contract = settings.scan(scan)
@@ -54,6 +55,7 @@ def run(settings: Settings, *, scan: str, trial: int | None, as_json: bool) -> E
                 progress=progress,
             )
     _say_earlier(night)
+    tell_quietly(contract, workspace=workspace, warn=say, said=say)
     receipt = night.stored.receipt
     path = workspace.lake.receipt_path(receipt.scan, receipt.scan_generation)
     if not as_json:

@@ -34,6 +34,7 @@ from scan_pipeline.components.settling import (
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.errors import EvidenceError
 from scan_pipeline.core.scan import Scan, scan_json
+from scan_pipeline.stages.alerting.alerts import tell_quietly
 from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.reconciling.ledger_schema import ledger_faults, read_ledger
 from scan_pipeline.stages.walking.walks import is_over, last_walk
@@ -142,6 +143,12 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
                 stored = pipeline.receipt()
                 published = pipeline.published()
         context.log.info(stored.receipt.statement)
+        tell_quietly(
+            opened.scan,
+            workspace=opened.workspace,
+            warn=context.log.warning,
+            said=context.log.info,
+        )
         return dg.MaterializeResult(
             metadata={
                 **receipt_metadata(stored, workspace=opened.workspace),

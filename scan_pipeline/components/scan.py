@@ -8,6 +8,7 @@ from typing import Any, Final
 import dagster as dg
 from pydantic import BaseModel
 
+from scan_pipeline.components.alerts import alert_sensor
 from scan_pipeline.components.assets import scan_assets
 from scan_pipeline.components.face import Face, FaceSettings, parse_settings
 from scan_pipeline.components.generations import (
@@ -144,6 +145,7 @@ def scan_definitions(
             follow_sensor(face, job=job),
             restart_sensor(scan, face=face, job=job),
             mirror_sensor(face, job=job),
+            alert_sensor(scan, face=face),
         ],
         resources={face.resource: ScanResource(scan, face=face, workspace=workspace)},
     )

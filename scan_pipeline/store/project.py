@@ -17,8 +17,9 @@ import os
 import secrets
 import tomllib
 from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field, ValidationError, with_config
 
@@ -48,6 +49,7 @@ class Project:
         trust: file of the public keys that are believed, never inside the lake.
         dagster_home: Dagster's persistent home.
         root: folder of the pyproject.toml whose table was read, or None.
+        alerts: its `alerts` table as written; `stages.alerting.settings` reads it.
     """
 
     lake: str
@@ -55,6 +57,7 @@ class Project:
     trust: Path
     dagster_home: Path
     root: Path | None
+    alerts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def local_lake(self) -> Path | None:
@@ -74,6 +77,7 @@ class _Table:
     keys: _Named | None = None
     trust: _Named | None = None
     dagster_home: _Named | None = None
+    alerts: dict[str, Any] | None = None
 
 
 @record
@@ -179,6 +183,7 @@ def find_project(*, lake: str | None = None, cwd: Path, environ: Mapping[str, st
         trust=trust,
         dagster_home=home.path() if home else (beside or keys.parent) / "dagster_home",
         root=root,
+        alerts=table.alerts or {},
     )
 
 
@@ -290,5 +295,5 @@ def _table_in(folder: Path) -> _Table | None:
     except ValidationError as error:
         raise ConfigurationError(
             f"{file} [tool.scan_pipeline]: {refusals(error)}; expected only "
-            f"{', '.join(VARIABLES)}, each a text"
+            f"{', '.join(VARIABLES)}, each a text, and the table alerts"
         ) from error

@@ -51,6 +51,7 @@ def test_attributes_become_assets_jobs_schedule_and_sensors(shipped: Mapping[str
         "customers_follow": "RUNNING",
         "customers_restart": "RUNNING",
         "customers_lake": "RUNNING",
+        "customers_alerts": "RUNNING",
     }
 
 

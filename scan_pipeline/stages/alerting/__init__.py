@@ -1,0 +1,1 @@
+"""Alerts: once per change of a scan's condition, to webhooks and mailboxes."""
