@@ -46,6 +46,7 @@ def draft(
     Exit 1 where something is left that only a person can fill in.
     """
     from scan_pipeline.core.errors import ContractError
+    from scan_pipeline.stages.beginning.schema_line import schema_line
     from scan_pipeline.stages.drafting.writing import scan_file
 
     if out is not None and out.exists():
@@ -53,6 +54,7 @@ def draft(
     found = drafted(settings, url, auth=auth, headers=headers, name=name)
     text = scan_file(found)
     if out is not None:
+        text = f"{schema_line(out)}{text}"
         _write(out, text)
     if as_json:
         print_json({**_as_json(found), "file": text, "out": None if out is None else str(out)})

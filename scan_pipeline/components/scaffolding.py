@@ -1,11 +1,13 @@
 """`dg scaffold defs scan_pipeline.components.Scan NAME`: a scan file that runs as it stands."""
 
 import re
+from pathlib import Path
 
 import dagster as dg
 
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.stages.beginning.project_files import component_file, sample_scan
+from scan_pipeline.stages.beginning.schema_line import SCHEMA_FILE, line_to, shipped_schema
 
 
 class ScanScaffolder(dg.Scaffolder):
@@ -25,13 +27,25 @@ class ScanScaffolder(dg.Scaffolder):
                 "found the format python; expected yaml: a scan is a file of facts. What needs "
                 "code is an adapter, which the file names"
             )
-        name = scan_name_of(request.target_path.stem)
-        text = component_file(sample_scan(name))
+        name, folder = scan_name_of(request.target_path.stem), request.target_path
+        if request.append:
+            folder = folder.parent
+        text = component_file(sample_scan(name), line=_line(folder, request.project_root))
         if request.append:
             with request.target_path.open("a", encoding="utf-8") as file:
                 file.write(f"---\n{text}")
             return
         (request.target_path / "defs.yaml").write_text(text, encoding="utf-8")
+
+
+def _line(folder: Path, root: Path | None) -> str:
+    """Return the line for editors; the project gets the schema it names where it has none."""
+    if root is None:
+        return ""
+    schema = root / SCHEMA_FILE
+    if not schema.exists():
+        schema.write_text(shipped_schema(), encoding="utf-8")
+    return line_to(schema, folder=folder)
 
 
 def scan_name_of(folder: str) -> str:

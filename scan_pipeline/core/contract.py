@@ -42,7 +42,14 @@ class Limits:
 
 @record
 class Accept:
-    """The least result with which this scan counts as done."""
+    """The least result with which this scan counts as done.
+
+    Attributes:
+        scope: the least it must be a statement about; silence means the whole.
+        status: the least it must be proven by; silence means verified for a whole, unknown
+            for less.
+        nonconforming: how many records may not conform to the record schema.
+    """
 
     scope: ConclusionScope | None = None
     status: CoverageStatus | None = None
@@ -51,7 +58,20 @@ class Accept:
 
 @record
 class Contract:
-    """The judgement a scan is held to, and the limits it works within."""
+    """The judgement a scan is held to, and the limits it works within.
+
+    Attributes:
+        key: fields that name a record; strings and integers, never changing.
+        consistency: what holds the collection still meanwhile; `live` where nothing does.
+        mode: `full`, or `bounded` where a declared cap is the population of a review.
+        partition_by: a field by which records are counted and held apart in the tree.
+        delivery: whether a record may come twice, byte for byte.
+        denominator: `end_signal` where the provider documents that the end proves the
+            count.
+        limits: bounds of one walk.
+        expect: what is known of the whole beside the walk.
+        accept: the least result with which this scan counts as done.
+    """
 
     key: Annotated[tuple[str, ...], Field(min_length=1)]
     consistency: Consistency

@@ -12,7 +12,11 @@ from scan_pipeline.core.value import NaturalInt, record
 class IdSequence:
     """Keys that run without a gap, e.g. `customer-1` to `customer-8742`.
 
-    `last: count` takes the last number from the source's exact count.
+    Attributes:
+        field: the key field, alone.
+        prefix: what stands before the number.
+        first: the first number.
+        last: the last number; `count` takes it from the source's exact count.
     """
 
     field: str
@@ -23,7 +27,11 @@ class IdSequence:
 
 @record
 class Swing:
-    """How far the number of records may move from the last accepted generation, as a share."""
+    """How far the number of records may move from the last accepted generation, as a share.
+
+    Attributes:
+        records: the share; 0.1 is 10 %.
+    """
 
     records: Annotated[float, Field(ge=0)]
 

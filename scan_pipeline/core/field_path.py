@@ -19,6 +19,8 @@ def _path_steps(raw: object) -> object:
 
 
 FieldPath: TypeAlias = Annotated[
-    tuple[str, ...], BeforeValidator(_path_steps), PlainSerializer(list, return_type=list[str])
+    tuple[str, ...],
+    BeforeValidator(_path_steps, json_schema_input_type=str | list[str]),
+    PlainSerializer(list, return_type=list[str]),
 ]
 """Where a field lies in a JSON body: `page.next_cursor`, or `["@odata.nextLink"]` with dots."""

@@ -28,7 +28,12 @@ class Retries:
 
 @record
 class Rate:
-    """How often a host may be asked, by all walks of one process together."""
+    """How often a host may be asked, by all walks of one process together.
+
+    Attributes:
+        requests: how many.
+        per_seconds: in how many seconds.
+    """
 
     requests: PositiveInt
     per_seconds: Annotated[float, Field(gt=0)]
@@ -59,7 +64,12 @@ class Operation:
 
 @record
 class Schedule:
-    """When a new generation is begun."""
+    """When a new generation is begun.
+
+    Attributes:
+        cron: five fields, as cron reads them.
+        timezone: in which they are read, e.g. `Europe/Berlin`.
+    """
 
     cron: str
     timezone: str = "UTC"

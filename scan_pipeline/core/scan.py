@@ -15,7 +15,13 @@ SCAN_NAME = r"^[a-z][a-z0-9_]*$"
 
 @record
 class Column:
-    """One column of an inline record schema."""
+    """One column of an inline record schema.
+
+    Attributes:
+        name: the member of a record that it holds.
+        type: what its values are.
+        nullable: whether it may be null or missing.
+    """
 
     name: str
     type: str

@@ -18,7 +18,14 @@ from scan_pipeline.core.vocabulary import (
 
 @record
 class CountFacts:
-    """A count the source reports beside its pages."""
+    """A count the source reports beside its pages.
+
+    Attributes:
+        at: where it stands.
+        means: what is counted: the whole, what is left, or this page.
+        exactness: only an exact count decides anything.
+        basis: why it is believed to be so.
+    """
 
     at: FieldPath
     means: Literal["total", "remaining", "page"] = "total"
@@ -59,7 +66,11 @@ class SnapshotFacts:
 class BoundFacts:
     """An upper bound read before the first page and sent with every request.
 
-    `field` names the record field it bounds, where records show it.
+    Attributes:
+        at: where the answer shows the bound.
+        send_as: parameter that carries it.
+        field: the record field it bounds, where records show it.
+        basis: why it is believed that rows appear in its order and never change.
     """
 
     at: FieldPath
@@ -70,7 +81,11 @@ class BoundFacts:
 
 @record
 class HighWaterMarkFacts(BoundFacts):
-    """An upper bound that is read from `url`."""
+    """An upper bound that is read from `url`.
+
+    Attributes:
+        url: where it is read.
+    """
 
     url: str
 
@@ -81,6 +96,10 @@ class ChangeTokenFacts:
 
     Only a token that is documented to move on every insert, update and delete, and never to return
     to a value it had, says that nothing happened in between.
+
+    Attributes:
+        basis: why it is believed to move on every insert, update and delete and never to
+            return.
     """
 
     basis: Basis = "user_declared"
@@ -88,7 +107,12 @@ class ChangeTokenFacts:
 
 @record
 class ProviderRef:
-    """Whose documented facts a source was filled in with: file name, and digest of the facts."""
+    """Whose documented facts a source was filled in with: file name, and digest of the facts.
+
+    Attributes:
+        name: of the file.
+        revision: digest of its facts.
+    """
 
     name: str
     revision: str
@@ -96,7 +120,24 @@ class ProviderRef:
 
 @record
 class SourceFacts(ABC):  # a base for one record a protocol, never made itself
-    """What the engine and the judgement need to know of any source, whatever its protocol."""
+    """What the engine and the judgement need to know of any source, whatever its protocol.
+
+    Attributes:
+        protocol: how the source advances.
+        provider: whose documented facts were filled in under the scan's own.
+        count: a count that the source reports beside its pages.
+        snapshot: the pin that holds the collection still.
+        high_water_mark: an upper bound that is read before the walk and sent with every
+            request.
+        continuation: whether a continuation may be used again, once, or only on its
+            connection.
+        continuation_basis: why a continuation is believed to be of that kind; None where
+            nobody said.
+        end_signal_basis: why the end signal is believed to be a denominator, where a
+            contract makes it one.
+        result_window: most records that one query ever shows, whatever it matches; its end
+            there is no end.
+    """
 
     OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth", "network")
     """Fields that say how the work is done, not which population is read."""
@@ -116,11 +157,8 @@ class SourceFacts(ABC):  # a base for one record a protocol, never made itself
     high_water_mark: BoundFacts | None = None
     continuation: ContinuationKind = "repeatable"
     continuation_basis: Basis | None = None
-    """Why a continuation is believed to be of that kind; None where nobody said."""
     end_signal_basis: Basis | None = None
-    """Why the end signal is believed to be a denominator, where a contract makes it one."""
     result_window: PositiveInt | None = None
-    """Most records that one query ever shows, whatever it matches; its end there is no end."""
 
     @property
     def tool(self) -> str:

@@ -18,7 +18,12 @@ from scan_pipeline.sources.secrets import SecretRef
 
 @record
 class ApiKey:
-    """A key in a header of its own."""
+    """A key in a header of its own.
+
+    Attributes:
+        header: its name.
+        value: the key, and what the source wants before it.
+    """
 
     header: str
     value: SecretRef
@@ -112,7 +117,16 @@ class Azure:
 
 @record
 class Auth:
-    """Exactly one way to prove who we are; secrets stay references until a request is sent."""
+    """Exactly one way to prove who we are; secrets stay references until a request is sent.
+
+    Attributes:
+        bearer: a token, sent as it is.
+        api_key: a key in a header of its own.
+        basic: a user and a password.
+        oauth2_client_credentials: a token that a client fetches in its own name.
+        google: a token of Google's, by google-auth.
+        azure: a token of this machine's managed identity, by azure-identity.
+    """
 
     bearer: SecretRef | None = None
     api_key: ApiKey | None = None

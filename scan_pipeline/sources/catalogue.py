@@ -45,8 +45,18 @@ class ScanFileError(ContractError):
 
 
 @record
-class _Blocks:
-    """What every scan file holds beside its source."""
+class Blocks:
+    """What every scan file holds beside its source.
+
+    Attributes:
+        name: names the tables, the assets and what commands ask for.
+        contract: what the walk is held to.
+        operation: how the work is done; nothing here changes what the result means.
+        record_schema: dotted path of a `pandera.polars.DataFrameModel`, or columns, or
+            nothing: key and inferred columns.
+        schedule: when a new generation is begun.
+        description: one sentence.
+    """
 
     name: str
     contract: Contract
@@ -75,7 +85,7 @@ def parse_scan(attributes: Mapping[str, Any], *, stored: bool = False) -> Scan:
         # Else a file could say of changed code that it is the code which was checked.
         told = "found a revision; expected the dotted path alone, the code says its own revision"
         problems.append(Problem(at=("source", ADAPTER), message=told))
-    blocks = _parse(_Blocks, raw, (), problems)
+    blocks = _parse(Blocks, raw, (), problems)
     if facts is not None and blocks is not None and not stored:
         problems += _contradictions(facts, blocks)
     if facts is None or blocks is None or problems:
@@ -147,7 +157,7 @@ def _parse(kind: type[Any], raw: Any, at: tuple[str, ...], problems: list[Proble
     return None
 
 
-def _contradictions(source: SourceFacts, blocks: _Blocks) -> list[Problem]:
+def _contradictions(source: SourceFacts, blocks: Blocks) -> list[Problem]:
     """Find blocks that are right alone and wrong together."""
     contract, found = blocks.contract, list[Problem]()
 

@@ -82,6 +82,7 @@ class EtcdSource(SourceFacts):
         values: what the bytes of a value are.
         auth: how to prove who we are; etcd wants its token bare in the header `authorization`.
         responses: what statuses mean here, looked up before etcd's own.
+        network: how the network is reached.
     """
 
     OPERATION: ClassVar[tuple[str, ...]] = ("limit", "auth")

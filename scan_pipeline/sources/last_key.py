@@ -32,7 +32,12 @@ _WORDS: Final = frozenset({"false", "equals", "null", "empty_page", "short_page"
 
 @record
 class KeyPart:
-    """One field of the last row, and what carries it back."""
+    """One field of the last row, and what carries it back.
+
+    Attributes:
+        field: where it lies in a record.
+        send_as: parameter that carries it back.
+    """
 
     field: FieldPath
     send_as: str

@@ -29,7 +29,13 @@ _PLACE: Final = r"^[A-Za-z_]\w*(\[\d+\])?(\.[A-Za-z_]\w*(\[\d+\])?)*$"
 
 @record
 class AwsKeys:
-    """Keys of a user, or of a session with its token; named, never held."""
+    """Keys of a user, or of a session with its token; named, never held.
+
+    Attributes:
+        access_key_id: which key.
+        secret_access_key: its secret.
+        session_token: of a session that ends.
+    """
 
     access_key_id: SecretRef
     secret_access_key: SecretRef
@@ -38,7 +44,12 @@ class AwsKeys:
 
 @record
 class AwsRole:
-    """A role to assume with whatever credentials there are."""
+    """A role to assume with whatever credentials there are.
+
+    Attributes:
+        arn: its name.
+        external_id: what the role asks of others, where it does.
+    """
 
     arn: Annotated[str, Field(pattern=r"^arn:[a-z-]+:iam::\d{12}:role/\S+$")]
     external_id: SecretRef | None = None
@@ -106,7 +117,12 @@ class AwsIdentity:
 
 @record
 class AwsRefusal:
-    """What an error code means at this operation, looked up before our own table."""
+    """What an error code means at this operation, looked up before our own table.
+
+    Attributes:
+        code: the service's word, e.g. `Throttling`.
+        means: what is done about it.
+    """
 
     code: str
     means: Literal["wait", "retry", "refused", "expired", "consumed", "window", "rejected"]
@@ -114,7 +130,15 @@ class AwsRefusal:
 
 @record
 class DeclaredPaginator:
-    """How an operation advances that botocore has no paginator for; names as in its models."""
+    """How an operation advances that botocore has no paginator for; names as in its models.
+
+    Attributes:
+        input_token: parameters that carry the continuation.
+        output_token: members of the answer that hold it.
+        result_key: members that hold the records.
+        more_results: the member that says whether more follows.
+        limit_key: the parameter that carries the page size.
+    """
 
     input_token: tuple[str, ...] | str
     output_token: tuple[str, ...] | str

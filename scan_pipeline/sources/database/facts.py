@@ -43,6 +43,10 @@ class ColumnBound(HighWaterMarkFacts):
 
     Attributes:
         field: the column.
+        url: never given.
+        at: never given.
+        send_as: never given.
+        basis: why it is believed that rows appear in its order and never change.
     """
 
     url: str = ""

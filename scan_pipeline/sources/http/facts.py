@@ -30,7 +30,12 @@ Place = Literal["query", "body", "header"]
 
 @record
 class PageSize:
-    """How many records a page is asked to hold; the source may send fewer."""
+    """How many records a page is asked to hold; the source may send fewer.
+
+    Attributes:
+        send_as: parameter that carries it.
+        value: records of one page.
+    """
 
     send_as: str
     value: PositiveInt
@@ -38,7 +43,12 @@ class PageSize:
 
 @record
 class HttpCountFacts(CountFacts):
-    """A count beside the pages: in the body under `at`, or in a response header."""
+    """A count beside the pages: in the body under `at`, or in a response header.
+
+    Attributes:
+        at: where it stands in the body.
+        header: the header of the answer that holds it.
+    """
 
     at: FieldPath = ()
     header: str | None = None
@@ -54,6 +64,11 @@ class HttpChangeTokenFacts(ChangeTokenFacts):
 
     RFC 9110, sections 8.8.1 and 8.8.2.2 (excerpts read 2026-11-30): a weak validator need not move
     with every change, and a date of last modification is weak unless much else is known.
+
+    Attributes:
+        url: where it is read.
+        at: where it stands in the body.
+        header: the header of the answer that holds it.
     """
 
     url: str
@@ -95,6 +110,12 @@ class PartitionCountsFacts:
 
     At `at` stands an object from value to number, or a list of rows whose members `value` and
     `count` name the two.
+
+    Attributes:
+        url: where it is asked, under the pin or bound of the walk.
+        at: where the counts stand.
+        value: the member of a row that names the partition.
+        count: the member of a row that counts it.
     """
 
     url: str

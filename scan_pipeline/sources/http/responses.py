@@ -44,7 +44,12 @@ HttpMeans = Means | Literal["refresh"]
 
 @record
 class BodyMatch:
-    """A value in an error body that tells one refusal from another."""
+    """A value in an error body that tells one refusal from another.
+
+    Attributes:
+        at: where it stands.
+        equals: the value.
+    """
 
     at: FieldPath
     equals: str | int | bool

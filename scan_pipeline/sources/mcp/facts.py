@@ -79,7 +79,12 @@ class HttpServer:
 
 @record
 class McpTransport:
-    """How the server is reached: exactly one way."""
+    """How the server is reached: exactly one way.
+
+    Attributes:
+        stdio: a process that we start.
+        http: a server at an address.
+    """
 
     stdio: StdioServer | None = None
     http: HttpServer | None = None
@@ -147,7 +152,14 @@ class ToolNext:
 
 @record
 class ToolIdentity:
-    """The tool that says who we are."""
+    """The tool that says who we are.
+
+    Attributes:
+        tool: its name.
+        arguments: its arguments.
+        at: where the principal stands.
+        tenant_at: where the tenant stands.
+    """
 
     tool: str
     arguments: Arguments = field(default_factory=dict[str, JsonValue])
@@ -161,6 +173,13 @@ class ToolPartitionCounts:
 
     At `at` stands an object from value to number, or a list of rows whose members `value` and
     `count` name the two.
+
+    Attributes:
+        tool: its name.
+        arguments: its arguments.
+        at: where the counts stand.
+        value: the member of a row that names the partition.
+        count: the member of a row that counts it.
     """
 
     tool: str
@@ -172,7 +191,12 @@ class ToolPartitionCounts:
 
 @record
 class ToolHighWaterMark(BoundFacts):
-    """The tool that is asked for an upper bound before the first page."""
+    """The tool that is asked for an upper bound before the first page.
+
+    Attributes:
+        tool: its name.
+        arguments: its arguments.
+    """
 
     tool: str
     arguments: Arguments = field(default_factory=dict[str, JsonValue])

@@ -20,6 +20,7 @@ from scan_pipeline.stages.beginning.project_files import (
     package_in,
     project_texts,
 )
+from scan_pipeline.stages.beginning.schema_line import SCHEMA_FILE, line_to
 from scan_pipeline.stages.scan_lookup import dg_project, scan_names
 from scan_pipeline.store.keys import SIGNING_KEY_FILE, data_key, signing_signer
 from scan_pipeline.store.project import Project, has_table
@@ -116,7 +117,8 @@ def begin_project(
     if drafted is not None:
         # A file with gaps would keep Dagster from loading any scan of the project.
         place = defs_file(package, drafted.name) if drafted.whole else f"drafts/{drafted.name}.yaml"
-        texts[place] = component_file(drafted.text)
+        line = line_to(Path(SCHEMA_FILE), folder=Path(place).parent)
+        texts[place] = component_file(drafted.text, line=line)
     there = [name for name in texts if (folder / name).exists()]
     in_the_way = [name for name in there if name not in OFTEN_THERE]
     if in_the_way:

@@ -16,6 +16,8 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
+from scan_pipeline.stages.beginning.schema_line import SCHEMA_FILE, line_to, shipped_schema
+
 COMPONENT: Final = "scan_pipeline.components.Scan"
 """The type of a scan in a component file."""
 
@@ -59,7 +61,11 @@ def project_texts(package: str, *, lake: str, sample: str = SAMPLE) -> dict[str,
         (scan, "The sample scan, and what is made of its records."),
     ):
         texts[f"{folder}/__init__.py"] = f'"""{says}"""\n'
-    texts[defs_file(package, sample)] = component_file(sample_scan(sample))
+    texts[SCHEMA_FILE] = shipped_schema()
+    here = Path(defs_file(package, sample))
+    texts[str(here)] = component_file(
+        sample_scan(sample), line=line_to(Path(SCHEMA_FILE), folder=here.parent)
+    )
     return dict(sorted(texts.items()))
 
 
@@ -73,9 +79,14 @@ def sample_scan(name: str) -> str:
     return _text("sample_scan.yaml", {"scan": name})
 
 
-def component_file(scan: str) -> str:
-    """Return a scan file's text as the file of a Dagster component."""
-    return f"type: {COMPONENT}\n\nattributes:\n{textwrap.indent(scan, '  ')}"
+def component_file(scan: str, *, line: str = "") -> str:
+    """Return a scan file's text as the file of a Dagster component.
+
+    Args:
+        scan: the text.
+        line: what stands above it, for editors.
+    """
+    return f"{line}type: {COMPONENT}\n\nattributes:\n{textwrap.indent(scan, '  ')}"
 
 
 def package_in(folder: Path) -> str:

@@ -1,0 +1,37 @@
+"""The files of the documentation that are made from the code.
+
+`python -m scan_pipeline_tests.docs.generated` writes them again; a test says whether they are
+current. Every extra must be installed, since every protocol is looked into.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from scan_pipeline.stages.beginning.file_schema import scan_file_schema
+from scan_pipeline.stages.beginning.schema_line import SCHEMA_FILE
+
+ROOT = Path(__file__).parents[2]
+
+
+def schema() -> str:
+    """Return the JSON Schema of a scan file."""
+    return json.dumps(scan_file_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+FILES: Mapping[Path, Callable[[], str]] = {
+    ROOT / "docs" / SCHEMA_FILE: schema,
+    ROOT / "scan_pipeline" / "stages" / "beginning" / SCHEMA_FILE: schema,
+}
+"""Every generated file, and what makes its text."""
+
+
+def write() -> None:
+    """Write every generated file."""
+    for path, make in FILES.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(make(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
