@@ -108,3 +108,16 @@ def test_line_names_the_nearest_schema_from_where_the_file_lies(tmp_path: Path) 
 
     (tmp_path / "scan-file.schema.json").touch()
     assert schema_line(file) == "# yaml-language-server: $schema=../../scan-file.schema.json\n"
+
+
+def test_every_field_is_described(schema: jsonschema.Draft7Validator) -> None:
+    """What an editor shows, and what the reference is made of, stands where a field is declared."""
+    silent = [
+        f"{name}.{field}"
+        for name, each in schema.schema["definitions"].items()
+        for field, about in each.get("properties", {}).items()
+        if isinstance(about, dict) and not {"description", "$ref"} & about.keys()
+        if not name.startswith("provider_")
+    ]
+
+    assert silent == []
