@@ -9,7 +9,7 @@ from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.alerting.mail import mail
 from scan_pipeline.stages.alerting.message import Message, message_of
-from scan_pipeline.stages.alerting.nights import standing_of
+from scan_pipeline.stages.alerting.nights import last_nights
 from scan_pipeline.stages.alerting.settings import AlertSettings, alert_settings
 from scan_pipeline.stages.alerting.webhook import post
 from scan_pipeline.stages.workspace import Workspace
@@ -63,8 +63,8 @@ def tell_changes(scan: Scan, *, workspace: Workspace) -> Alerted:
             raises nothing: it is in the answer, and is tried again by whoever looks next.
     """
     settings = alert_settings(workspace.project)
-    standing = standing_of(scan, workspace=workspace)
-    condition = standing.condition
+    nights = last_nights(scan, workspace=workspace)
+    condition = nights.condition
     ledger = AlertLedger(workspace.lake, scan.name)
     told = list[Told]()
     for channel, send in senders(settings, workspace=workspace).items():
@@ -75,9 +75,7 @@ def tell_changes(scan: Scan, *, workspace: Workspace) -> Alerted:
             _tell(
                 channel,
                 condition,
-                send=lambda send=send: send(
-                    message_of(scan.name, condition, receipt=standing.receipt)
-                ),
+                send=lambda send=send: send(message_of(scan.name, nights)),
                 ledger=ledger,
                 workspace=workspace,
             )

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from scan_pipeline.core.calendar import Timeliness
 from scan_pipeline.core.condition import Change, Condition, Verdict
 from scan_pipeline.core.finding_kinds import KINDS
 from scan_pipeline.core.receipt import Receipt, last_stop_reason
 from scan_pipeline.core.value import record
+from scan_pipeline.stages.alerting.nights import LastNights
 
 _TITLES: Final[Mapping[Change, str]] = MappingProxyType(
     {
@@ -41,27 +43,19 @@ class Message:
     lines: tuple[str, ...]
 
 
-def message_of(
-    scan: str, condition: Condition, *, receipt: Receipt | None, due: str | None = None
-) -> Message:
-    """Write the alert about a scan's condition.
-
-    Args:
-        scan: its name.
-        condition: how it stands.
-        receipt: of the newest night, None where none can be believed.
-        due: where it is late, when a generation was due.
-    """
+def message_of(scan: str, nights: LastNights) -> Message:
+    """Write the alert about how a scan stands after its last nights."""
+    condition, receipt = nights.condition, nights.receipt
     change, newest = condition.change, condition.newest
     named = newest.generation if newest else "none"
-    lines = [_what(condition, due=due)]
+    lines = [_what(condition, held=nights.timeliness)]
     if change == "not_accepted":
         lines += _why(receipt)
         lines += _count(receipt)
         lines.append(f"In full: scan-pipeline explain {scan} {named}")
     elif change == "late":
         lines += [
-            "Cause: no generation has come since; the scheduler is down, or a run hangs or waits.",
+            "Cause: the scheduler is down, or a run hangs, waits, or failed before its receipt.",
             f"What to do: look at the scheduler and its runs; scan-pipeline generations {scan}",
         ]
     elif change == "weaker":
@@ -87,14 +81,15 @@ def trial_message(project: str) -> Message:
     )
 
 
-def _what(condition: Condition, *, due: str | None) -> str:
+def _what(condition: Condition, *, held: Timeliness | None) -> str:
     newest = condition.newest
     if newest is None:
-        return f"No generation was ever certified; one was due at {due}."
+        return "No generation was certified yet."
     said = f"Generation {newest.generation} is {_level(newest)}"
     match condition.change:
         case "late":
-            return f"A generation was due at {due}; the newest is {newest.generation}."
+            word = "it is late" if held is None else held.word()
+            return f"{word[0].upper()}{word[1:]}; the newest is {newest.generation}."
         case "weaker" if condition.accepted is not None:
             before = condition.accepted
             return f"{said}; {before.generation} before it was {_level(before)}."

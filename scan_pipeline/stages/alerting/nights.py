@@ -1,12 +1,17 @@
 """A scan's last nights as alerts see them: one verdict a night, of the attempt that stands."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
+from scan_pipeline.core.calendar import Timeliness, timeliness
 from scan_pipeline.core.condition import Condition, Verdict, condition_of
 from scan_pipeline.core.receipt import Receipt, last_stop_reason
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.shelf import Shelf
+from scan_pipeline.stages.standing import begun_at
 from scan_pipeline.stages.walking.stopped import BEGUN_AGAIN
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.receipts import StoredReceipt, Untrusted, generation_order
@@ -16,22 +21,25 @@ LOOKED_AT: Final = 64
 
 
 @record
-class Standing:
-    """How a scan stands, and the receipt of its newest night.
+class LastNights:
+    """How a scan stands, and what an alert tells of it.
 
     Attributes:
         condition: how it stands.
-        receipt: None before the first night, and where no receipt of the newest can be believed.
+        receipt: of the newest night; None before the first, and where it cannot be believed.
+        timeliness: how the newest night stands to the schedule, None without one.
     """
 
     condition: Condition
     receipt: Receipt | None
+    timeliness: Timeliness | None
 
 
-def standing_of(scan: Scan, *, workspace: Workspace) -> Standing:
-    """Return how a scan stands by its receipts.
+def last_nights(scan: Scan, *, workspace: Workspace) -> LastNights:
+    """Return how a scan stands by its receipts and its schedule.
 
-    An attempt that expired and that another one will follow is no verdict yet.
+    An attempt that expired and that another one will follow is no verdict yet. Late is a scan of
+    which no generation came, whatever became of it; before the first one nothing says since when.
     """
     nights = list[Verdict]()
     receipt: Receipt | None = None
@@ -53,7 +61,18 @@ def standing_of(scan: Scan, *, workspace: Workspace) -> Standing:
         begun = first
         nights.append(_verdict(each))
     nights.reverse()
-    return Standing(condition=condition_of(nights, whole_history=whole), receipt=receipt)
+    condition = condition_of(nights, whole_history=whole)
+    held = _timeliness(scan, nights, now=workspace.clock())
+    if held is not None and held.late:
+        last = next((each for each in reversed(nights) if each.accepted), None)
+        condition = replace(condition, word="late", since=nights[-1].generation, accepted=last)
+    return LastNights(condition=condition, receipt=receipt, timeliness=held)
+
+
+def _timeliness(scan: Scan, nights: Sequence[Verdict], *, now: datetime) -> Timeliness | None:
+    if scan.schedule is None or not nights:
+        return None
+    return timeliness(scan.schedule, read_at=begun_at(nights[-1].generation), now=now)
 
 
 def _is_followed(each: StoredReceipt | Untrusted, scan: Scan, *, newest: bool) -> bool:

@@ -160,6 +160,29 @@ def test_an_attempt_that_is_begun_again_is_no_night_yet(bench: Bench, heard: Cha
     assert "snapshot_expired" in heard.texts[0]
 
 
+def test_a_night_that_does_not_come_is_told_once_and_so_is_its_end(
+    bench: Bench, heard: Channels
+) -> None:
+    """Late after one period and half of another, by whatever looks; other nights end it."""
+    place, scan = opened(bench, heard), bench.scan()  # every night at two
+    assert night(scan, place, bench) == []
+    bench.clock.now += timedelta(hours=11)  # 13:00 of the next day
+    assert tell_changes(scan, workspace=place).told == ()
+
+    bench.clock.now += timedelta(hours=2)
+    assert len(tell_changes(scan, workspace=place).told) == 2
+    bench.clock.now += timedelta(days=3)
+    assert tell_changes(scan, workspace=place).told == ()
+    assert night(scan, place, bench) == []
+
+    late, again = heard.texts
+    assert late.startswith(
+        "*customers: late*\nNo generation since 2026-11-30, one is due every night"
+    )
+    assert "Readers still find 20261130T0200" in late
+    assert again.startswith("*customers: accepted again*")
+
+
 def test_no_channel_is_looked_for_where_none_is_configured(bench: Bench) -> None:
     place = bench.workspace(bench.registry(size=300))
     said = list[str]()
