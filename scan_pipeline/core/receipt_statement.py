@@ -79,6 +79,11 @@ def _are_objects(*values: Any) -> bool:
     return all(isinstance(each, dict) for each in values)
 
 
+def predicate_of(payload: bytes) -> dict[str, Any]:
+    """Return a verified receipt as it was signed: members that came later are not in it."""
+    return json.loads(payload)["predicate"]
+
+
 def parse_statement(payload: bytes) -> Receipt:
     """Read a verified Statement's payload.
 

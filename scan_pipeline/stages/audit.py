@@ -1,6 +1,6 @@
 """Audit: every figure of a receipt computed again from what is left, naming what disagrees."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from scan_pipeline.core.amendment import Amendment
@@ -9,7 +9,7 @@ from scan_pipeline.core.contract_digests import ContractDigests, contract_digest
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.receipt import Receipt
-from scan_pipeline.core.receipt_statement import receipt_json
+from scan_pipeline.core.receipt_statement import predicate_of, receipt_json
 from scan_pipeline.core.reconciliation import Reconciliation, no_figures
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.second_walk import SecondWalk
@@ -78,6 +78,7 @@ class Audit:
     def __init__(self, scan: str, generation: str, *, workspace: Workspace) -> None:
         self._scan, self._generation, self._workspace = scan, generation, workspace
         self._checks = Checks()
+        self._signed = dict[str, Any]()
         self._amendments: tuple[Amendment, ...] = ()
         self._redactions = Redactions()
 
@@ -130,6 +131,8 @@ class Audit:
         try:
             receipts = self._workspace.receipts(self._scan)
             stored = receipts.read(self._generation, trust=self._workspace.trust)
+            payload = self._workspace.trust.verify(receipts.envelope(self._generation)).payload
+            self._signed = predicate_of(payload)
         except TamperedError as error:
             self._checks.disagree(error.what, error, expected="as signed")
             return None
@@ -171,12 +174,12 @@ class Audit:
         self, scan: Scan, store: GenerationStore, events: list[Event], receipt: Receipt
     ) -> None:
         """Compute what the events alone tell; name what would need the records."""
-        told = _members(receipt)
+        told = _members(self._signed)
         digests = self._digests(scan, store, ())
         found = self._computed(
             scan, store, events, figures=no_figures(), digests=digests, staged=()
         )
-        self._checks.compare_each(
+        self._compare_each(
             {name: value for name, value in told.items() if not _of_records(name)},
             {name: value for name, value in found.items() if not _of_records(name)},
         )
@@ -197,7 +200,7 @@ class Audit:
         )
         figures, digests = reconciled.figures, self._digests(scan, store, staged)
         found = self._computed(scan, store, events, figures=figures, digests=digests, staged=staged)
-        checks.compare_each(_members(receipt), found)
+        self._compare_each(_members(self._signed), found)
         checks.guard(
             "partition summaries",
             lambda: checks.compare(
@@ -261,7 +264,20 @@ class Audit:
             pinned={},
             clock=self._workspace.clock,
         )
-        return _members(receipt)
+        return _members(receipt_json(receipt))
+
+    def _compare_each(self, signed: dict[str, Any], found: dict[str, Any]) -> None:
+        """Hold the receipt's members against those computed now.
+
+        A receipt of before says nothing of members that came later; it would not have been read if
+        one of the others were missing.
+        """
+        later = found.keys() - signed.keys()
+        self._checks.compare_each(
+            signed, {name: value for name, value in found.items() if name not in later}
+        )
+        for name in sorted(later):
+            self._checks.leave(name, "the receipt was signed before it had this member")
 
     def _report(self, stored: StoredReceipt | None, level: Level) -> AuditReport:
         return AuditReport(
@@ -275,8 +291,8 @@ class Audit:
         )
 
 
-def _members(receipt: Receipt) -> dict[str, Any]:
-    """Return what is computed again, by its name; inner members as `merkle.root`."""
+def _members(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a receipt is computed again, by its name; inner members as `merkle.root`."""
     members = dict[str, Any]()
 
     def lay_out(name: str, value: Any) -> None:
@@ -288,7 +304,7 @@ def _members(receipt: Receipt) -> dict[str, Any]:
         else:
             members[name] = value
 
-    for name, value in receipt_json(receipt).items():
+    for name, value in told.items():
         lay_out(name, value)
     return members
 

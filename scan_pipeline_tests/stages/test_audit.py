@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
+from scan_pipeline.core.canonical import canonical_json
 from scan_pipeline.core.errors import ConfigurationError, GateClosedError
-from scan_pipeline.core.receipt_statement import receipt_json
+from scan_pipeline.core.receipt_statement import receipt_json, statement_bytes
 from scan_pipeline.simulator.faults import CursorRepeats
 from scan_pipeline.simulator.scenarios import SCENARIOS
 from scan_pipeline.simulator.script import Script
 from scan_pipeline.stages.audit import Audit, AuditReport
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.keys import signing_signer
+from scan_pipeline.store.trust import sign
 from scan_pipeline_tests.conftest import Bench
 from scan_pipeline_tests.stages.tampering import SealedLake, forget
 
@@ -247,3 +250,19 @@ def test_list_cut_inside_a_record_is_judged_by_the_audit_as_by_the_receipt(bench
     report = Audit("things", walked.generation, workspace=walked.workspace).run()
 
     assert report.disagreements == ()
+
+
+def test_receipt_of_before_is_not_blamed_for_members_that_came_later(sealed: SealedLake) -> None:
+    workspace = sealed.workspace()
+    receipts = workspace.receipts(sealed.scan.name)
+    stored = receipts.read(sealed.second, trust=workspace.trust)
+    statement = json.loads(statement_bytes(stored.receipt))
+    del statement["predicate"]["merkle"]["key_fields"]
+    payload = canonical_json(statement)
+    signer = signing_signer(workspace.project, now=workspace.clock(), create="never")
+    sealed.receipt_file().write_bytes(sign(payload, signer=signer))
+
+    report = sealed.audit()
+
+    assert "merkle.key_fields" in names(report, None)
+    assert not {name for name in names(report, False) if name.startswith("merkle")}
