@@ -4,9 +4,10 @@ Each call takes the principal from the connection, reads the policy anew and ope
 anew, and only then answers: what a caller holds (a handle, a cursor) grants nothing by itself.
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from pydantic_core import to_json
 
 from scan_pipeline.agents.access import Access, access_to
 from scan_pipeline.agents.answers import Bounds, Summary
@@ -14,9 +15,10 @@ from scan_pipeline.agents.budgets import Budget, Taken
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.ledger import Cursor, Handle, Ledger, new_name
 from scan_pipeline.agents.opening import Grounded, newer_than, open_again
+from scan_pipeline.agents.orders import OrderName, Orders
 from scan_pipeline.agents.policy import Policy
 from scan_pipeline.agents.queries import Query
-from scan_pipeline.agents.viewing import Viewed
+from scan_pipeline.agents.viewing import Row, Viewed
 from scan_pipeline.core.value import adapter, record
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.workspace import Workspace
@@ -64,6 +66,7 @@ class Desk:
     ) -> None:
         self.workspace, self.collection = workspace, collection
         self.policy, self.ledger, self.keyed = policy, ledger, keyed
+        self._orders = Orders(workspace.project.agents)
 
     def held(self, policy: Policy, principal: str, name: str) -> Held:
         """Return what a handle names, once it is found to be this principal's still.
@@ -126,6 +129,43 @@ class Desk:
             viewed=Viewed(grounded.frame, access),
         )
 
+    def rows(
+        self,
+        standing: Standing,
+        *,
+        first: int,
+        count: int,
+        after: tuple[int, int] | None = None,
+        columns: Sequence[str] = (),
+    ) -> list[Row]:
+        """Return so many rows of a handle, from a number on, in the query's order.
+
+        Args:
+            standing: the handle, opened for this call.
+            first: number of the first row, from 1.
+            count: most rows.
+            after: where the row before them was found when it was given; None for none.
+            columns: which columns; all that are seen where empty.
+
+        Raises:
+            ReaderError: the row before them is another by now, or one is not shown any more.
+        """
+        handle, query = standing.handle, standing.query
+        before = 0 if after is None else 1
+        most = query.stopping.rows
+        places = self._orders.places(
+            OrderName(handle.receipt_id, handle.view_digest, handle.query_digest),
+            first=first - before,
+            count=count + before,
+            rows=handle.matching if most is None else min(most, handle.matching),
+            find=lambda: standing.viewed.places(query),
+        )
+        if after is not None and (not places.height or places.row(0) != after):
+            raise ReaderError(
+                "restart", "rows_changed", "the rows come otherwise now; open the query again"
+            )
+        return standing.viewed.rows(places.slice(before), columns)
+
     def budget(self, policy: Policy, principal: str) -> Budget:
         """Return what is left of a principal's run."""
         now = self.workspace.clock().timestamp()
@@ -178,7 +218,7 @@ def summary(handle: Handle, *, returned: int, has_more: bool) -> Summary:
 
 def encoded(value: Any) -> bytes:
     """Return plain JSON values as they are sent."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return to_json(value)
 
 
 def size_of(answer: Any) -> int:

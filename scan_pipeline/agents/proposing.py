@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from scan_pipeline.agents.action_desk import ActionDesk
 from scan_pipeline.agents.actions import Action
 from scan_pipeline.agents.answers import Represents, answer
-from scan_pipeline.agents.desk import Standing
+from scan_pipeline.agents.desk import Desk, Standing
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.ledger import new_name
 from scan_pipeline.agents.policy import Policy
@@ -89,7 +89,7 @@ def propose_action(
             "not_read_in_full",
             f"row {row:,} was not read in full under this handle; read_record it first",
         )
-    place = read_row(standing, row, version=version)
+    place = read_row(desk.reading, standing, row, version=version)
     now = desk.now
     proposal = Proposal(
         name=new_name("pr"),
@@ -164,14 +164,14 @@ def granted_action(policy: Policy, principal: str, name: str, *, scan: str) -> A
     return action
 
 
-def read_row(standing: Standing, row: int, *, version: str) -> tuple[int, int]:
+def read_row(desk: Desk, standing: Standing, row: int, *, version: str) -> tuple[int, int]:
     """Return the place in the walk of a row that was read in full.
 
     Raises:
         ReaderError: another record stands there now.
     """
-    found = standing.viewed.row(standing.query, row)
-    if found is None or found.version != version:
+    (found,) = desk.rows(standing, first=row, count=1)
+    if found.version != version:
         raise ReaderError(
             "restart", "row_changed", f"row {row:,} is another record now; open the query again"
         )

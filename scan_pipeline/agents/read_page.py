@@ -86,8 +86,12 @@ def read_page(
                 f"{around:,} of an answer's {limits.answer_bytes:,} bytes would stand around the "
                 "rows; ask a shorter question, or whoever keeps the policy for more response_bytes",
             )
-        rows = standing.viewed.rows(
-            query, after=None if after == BEFORE_ALL else after, limit=wanted
+        rows = desk.rows(
+            standing,
+            first=place.first_row,
+            count=wanted,
+            after=None if after == BEFORE_ALL else after,
+            columns=query.columns,
         )
         items, used = fitting(place.first_row, [row.values for row in rows], room)
         following = None

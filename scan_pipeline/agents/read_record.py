@@ -41,11 +41,7 @@ def read_record(desk: Desk, principal: str, *, handle: str, row: int) -> RecordA
     budget.refuse_again(call)
     with budget.taking(size=min(limits.record_bytes, limits.answer_bytes)) as taken:
         standing = desk.opened(may)
-        found = standing.viewed.row(query, row)
-        if found is None:
-            raise ReaderError(
-                "restart", "row_gone", f"row {row:,} is not there; open the query again"
-            )
+        (found,) = desk.rows(standing, first=row, count=1)
         answer = RecordAnswer(
             represents="record",
             statement=f"Record {row:,} of the {matching:,} that match, whole as view "

@@ -124,7 +124,7 @@ def _released(desk: ActionDesk, proposal: Proposal, *, by: str, person: str | No
             return _ended(desk, proposal, "withdrawn", "its handle stands on another receipt")
         if desk.reading.ledger.full_read(proposal.handle, row=proposal.row) != proposal.version:
             return _ended(desk, proposal, "withdrawn", "another version was read in full since")
-        read_row(standing, proposal.row, version=proposal.version)
+        read_row(desk.reading, standing, proposal.row, version=proposal.version)
     except ReaderError as error:
         if error.code in _FALLEN:
             return _ended(desk, proposal, "withdrawn", f"its ground fell ({error.code})")

@@ -74,39 +74,50 @@ class Viewed:
         row = found.collect(engine="streaming").row(0)
         return int(row[0] or 0), int(row[1])
 
-    def rows(self, query: Query, *, after: tuple[int, int] | None, limit: int) -> Sequence[Row]:
-        """Return the rows that follow a place in the query's order.
+    def places(self, query: Query) -> pl.DataFrame:
+        """Return where the walk found the rows that match, in the query's order; no values.
+
+        A question that stops after some rows has the places of those alone.
+        """
+        by = [each.field for each in query.order]
+        down = [each.descending for each in query.order]
+        found = self._frame.filter(all_of(query.where, self._seen)).select([*by, *PLACE])
+        ordered = found.sort(
+            *by, *PLACE, descending=[*down, False, False], nulls_last=True, maintain_order=False
+        )
+        most = query.stopping.rows
+        if most is not None:
+            ordered = ordered.head(most)
+        return ordered.select(PLACE).collect(engine="streaming")
+
+    def rows(self, places: pl.DataFrame, columns: Sequence[str] = ()) -> list[Row]:
+        """Return the rows at some places, in their order, as far as the view shows them now.
 
         Args:
-            query: in normal form.
-            after: where the walk found the row before them; None from the beginning.
-            limit: most rows.
+            places: where the walk found them.
+            columns: which columns; all that are seen where empty.
+
+        Raises:
+            ReaderError: the view does not show a row any more.
         """
-        found = self._matching(query)
-        if after is not None:
-            found = found.filter(self._beyond(query, after))
-        return self._read(self._ordered(found, query).head(limit), query.columns or self._shown)
-
-    def row(self, query: Query, number: int) -> Row | None:
-        """Return the row of a number (from 1) in the query's order, whole; None where none is."""
-        found = self._ordered(self._matching(query), query).slice(number - 1, 1)
-        return next(iter(self._read(found, self._shown)), None)
-
-    def _read(self, places: pl.LazyFrame, columns: Sequence[str]) -> list[Row]:
-        """Return the rows at places, in their order.
-
-        Only what orders them is sorted; their columns are read afterwards, of these rows alone.
-        """
-        at = places.collect(engine="streaming")
-        if not at.height:
+        if not places.height:
             return []
-        pages = at[PLACE[0]]
-        # The bounds let the reader pass over the files' other row groups.
-        near = self._frame.filter(pl.col(PLACE[0]).is_between(pages.min(), pages.max()))
-        named = [*columns, *self._labels]
-        here = near.join(at.lazy().select(PLACE), on=PLACE, how="semi")
+        page, pages = pl.col(PLACE[0]), places[PLACE[0]].unique()
+        # The bounds let the reader pass over the files' other row groups; the pages, over what
+        # else of a row lies on none of them.
+        near = self._frame.filter(
+            page.is_between(pages.min(), pages.max()) & page.is_in(pages.implode())
+        )
+        named = [*(columns or self._shown), *self._labels]
+        here = near.join(places.lazy(), on=PLACE, how="semi")
         read = here.select([*named, *PLACE, _LEAF]).collect(engine="streaming")
         found = {(row["_page"], row["_position"]): row for row in read.iter_rows(named=True)}
+        if len(found) != places.height:
+            raise ReaderError(
+                "restart",
+                "rows_changed",
+                f"{places.height - len(found):,} rows are not shown any more; open the query again",
+            )
         return [
             Row(
                 values={name: plain(found[place][name]) for name in named},
@@ -114,7 +125,7 @@ class Viewed:
                 position=place[1],
                 version=found[place][_LEAF].hex(),
             )
-            for place in at.select(PLACE).iter_rows()
+            for place in places.iter_rows()
         ]
 
     def aggregate(self, query: Query, grouping: Grouping, *, most: int) -> Sequence[dict[str, Any]]:
@@ -130,7 +141,7 @@ class Viewed:
             _figure(each.measure, each.field, self._seen).alias(f"figure{n}")
             for n, each in enumerate(grouping.measures)
         ]
-        found = self._matching(query)
+        found = self._frame.filter(all_of(query.where, self._seen))
         grouped = found.group_by(by).agg(figures) if by else found.select(figures)
         try:
             groups = grouped.head(most + 1).collect(engine="streaming")
@@ -148,41 +159,6 @@ class Viewed:
             }
             for row in groups.iter_rows()
         ]
-
-    def _matching(self, query: Query) -> pl.LazyFrame:
-        return self._frame.filter(all_of(query.where, self._seen))
-
-    def _ordered(self, found: pl.LazyFrame, query: Query) -> pl.LazyFrame:
-        by = [each.field for each in query.order]
-        down = [each.descending for each in query.order]
-        return found.select([*by, *PLACE]).sort(
-            *by, *PLACE, descending=[*down, False, False], nulls_last=True, maintain_order=False
-        )
-
-    def _beyond(self, query: Query, after: tuple[int, int]) -> pl.Expr:
-        """Return what holds of the rows after a row; nulls stand last, either way."""
-        page, position = after
-        at_place = (pl.col("_page") == page) & (pl.col("_position") == position)
-        fields = [each.field for each in query.order]
-        beyond = (pl.col("_page") > page) | (
-            (pl.col("_page") == page) & (pl.col("_position") > position)
-        )
-        if not fields:
-            return beyond
-        last = self._frame.filter(at_place).select(fields).collect()
-        for each in reversed(query.order):
-            column, value = pl.col(each.field), last[each.field][0]
-            if value is None:
-                beyond = column.is_null() & beyond
-                continue
-            literal = pl.lit(last[each.field]).first()  # as the column holds it, not as Python does
-            past = column < literal if each.descending else column > literal
-            beyond = (
-                column.is_null()
-                | past.fill_null(value=False)
-                | ((column == literal).fill_null(value=False) & beyond)
-            )
-        return beyond
 
 
 def plain(value: Any) -> Any:
