@@ -7,6 +7,7 @@ import dagster as dg
 from pydantic import Field, TypeAdapter, ValidationError
 
 from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.scan import SCAN_NAME
 from scan_pipeline.core.value import record
 
 Stage = Literal["pages", "records", "reconciliation", "receipt"]
@@ -25,12 +26,14 @@ class FaceSettings:
         group: the assets' group; the scan's name where silent.
         owners: e-mail addresses, or `team:<name>`.
         pool: concurrency pool of the stages; the scan's name where silent.
+        inventory: the inventory that the scan is read together with; they share one partition set.
     """
 
     key_prefix: tuple[_Name, ...] = ()
     group: _Name | None = None
     owners: tuple[str, ...] = ()
     pool: str | None = None
+    inventory: Annotated[str, Field(pattern=SCAN_NAME)] | None = None
 
 
 def parse_settings(raw: Any) -> FaceSettings:
@@ -46,7 +49,14 @@ def parse_settings(raw: Any) -> FaceSettings:
             f"dagster.{'.'.join(map(str, each['loc']))}: {each['msg']}"
             for each in error.errors(include_url=False)
         )
-        raise ContractError(f"{told}; expected key_prefix, group, owners and pool only") from error
+        raise ContractError(
+            f"{told}; expected key_prefix, group, owners, pool and inventory only"
+        ) from error
+
+
+def generations_of(name: str) -> dg.DynamicPartitionsDefinition:
+    """Return the partition set of a scan, or of an inventory, by its name."""
+    return dg.DynamicPartitionsDefinition(name=f"{name}_generations")
 
 
 @record
@@ -82,8 +92,12 @@ class Face:
 
     @property
     def partitions(self) -> dg.DynamicPartitionsDefinition:
-        """The generations of the scan, one partition each; equal by name wherever it is made."""
-        return dg.DynamicPartitionsDefinition(name=f"{self.scan}_generations")
+        """The generations of the scan, one partition each; equal by name wherever it is made.
+
+        Scans of one inventory share it: over two sets of its own an analysis would never be asked
+        for.
+        """
+        return generations_of(self.settings.inventory or self.scan)
 
     @property
     def resource(self) -> str:

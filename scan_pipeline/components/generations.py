@@ -2,6 +2,7 @@
 
     <scan>_new_generation   job: names a generation, a partition from now on; settles nothing else
     <scan>_launch           sensor: begins the generation that such a run named
+    <scan>_night            sensor: begins the one that the scan's inventory named, if it has one
     <scan>_schedule         schedule: names one a tick, after the tick's time, and begins it
     <scan>_follow           sensor: begins the one in place of one that a newer one overtook
     <scan>_restart          sensor: begins another attempt where the newest one expired
@@ -72,7 +73,7 @@ def new_generation_job(face: Face) -> dg.JobDefinition:
         return generation
 
     @dg.job(
-        name=face.named("new_generation"),
+        name=naming_job_name(face.scan),
         description=f"Begin a new generation of `{face.scan}`. Takes no configuration.",
     )
     def new_generation_graph() -> None:
@@ -104,6 +105,35 @@ def launch_sensor(face: Face, *, naming: dg.JobDefinition, job: AssetJob) -> dg.
     return launch
 
 
+def night_sensor(face: Face, *, inventory: str, job: AssetJob) -> dg.SensorDefinition:
+    """Return the sensor that begins the generation that a scan's inventory named for all its scans.
+
+    The inventory's job is known by its name: it is another component's, and Dagster takes two jobs
+    of one name for one only where they are the same object.
+    """
+    naming = naming_job_name(inventory)
+
+    @dg.run_status_sensor(
+        name=face.named("night"),
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        request_job=job,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        minimum_interval_seconds=SENSOR_SECONDS,
+        description=f"Begins the generation that `{naming}` named for all scans of {inventory}.",
+    )
+    def night(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
+        if context.dagster_run.job_name != naming:
+            return dg.SkipReason(f"a run of {context.dagster_run.job_name}")
+        return request_named(context.dagster_run)
+
+    return night
+
+
+def naming_job_name(name: str) -> str:
+    """Return the name of the job that names a generation of a scan or an inventory."""
+    return f"{name}_new_generation"
+
+
 def restart_sensor(scan: Scan, *, face: Face, job: AssetJob) -> dg.SensorDefinition:
     """Return the sensor that follows an expired generation by another attempt.
 
@@ -124,7 +154,7 @@ def restart_sensor(scan: Scan, *, face: Face, job: AssetJob) -> dg.SensorDefinit
         known = instance.get_dynamic_partitions(face.partitions.name or "")
         # People may add partitions by hand, and call them anything.
         named = [each for each in known if is_generation(each)]
-        newest = max(named, key=generation_order, default=None)
+        newest = _newest_own(face, named, instance=instance)
         if newest is None or newest == context.cursor:
             return dg.SkipReason("no generation since the last look")
         stopped = _certified_stop(face, newest, instance=instance)
@@ -192,6 +222,20 @@ def is_generation(name: str) -> bool:
         return bool(check_generation(name))
     except ContractError:
         return False
+
+
+def _newest_own(face: Face, named: list[str], *, instance: dg.DagsterInstance) -> str | None:
+    """Return the newest generation; of the newest night's attempts, the newest that is the scan's.
+
+    In an inventory another scan's attempt of the night is a partition too, and none of this one.
+    """
+    newest = max(named, key=generation_order, default=None)
+    if newest is None or face.settings.inventory is None:
+        return newest
+    night = generation_order(newest)[0]
+    seen = instance.get_materialized_partitions(face.key("receipt"))
+    own = [each for each in named if each in seen and generation_order(each)[0] == night]
+    return max(own, key=generation_order, default=newest)
 
 
 def _certified_stop(face: Face, generation: str, *, instance: dg.DagsterInstance) -> str | None:

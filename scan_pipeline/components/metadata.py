@@ -7,6 +7,7 @@ import dagster as dg
 import pyarrow as pa
 
 from scan_pipeline.core.receipt import Receipt, last_stop_reason
+from scan_pipeline.stages.inventory import VerifiedInventory
 from scan_pipeline.stages.standing import Standing
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
@@ -15,6 +16,10 @@ from scan_pipeline.store.receipts import StoredReceipt
 Metadata = dict[str, Any]
 
 RECEIPT_ID: Final = "scan_pipeline/receipt_id"
+RECEIPT_IDS: Final = "scan_pipeline/receipt_ids"
+"""The same of several scans, by the name under which each was read."""
+
+SKEW_SECONDS: Final = "scan_pipeline/skew_seconds"
 STATEMENT: Final = "scan_pipeline/statement"
 COVERAGE_STATUS: Final = "scan_pipeline/coverage_status"
 CONCLUSION_SCOPE: Final = "scan_pipeline/conclusion_scope"
@@ -87,6 +92,29 @@ def receipt_facts(receipt: Receipt, receipt_id: str) -> Metadata:
 def age_facts(standing: Standing) -> Metadata:
     """Return how old the data is that something rests on, and whether that is late."""
     return {AGE_SECONDS: round(standing.age.total_seconds()), LATE: standing.is_late}
+
+
+def inventory_facts(opened: VerifiedInventory) -> Metadata:
+    """Return what travels with whatever rests on several receipts; the least of them counts."""
+    status, scope = opened.weakest
+    return {
+        RECEIPT_IDS: dict(opened.receipt_ids),
+        STATEMENT: opened.word(),
+        COVERAGE_STATUS: status,
+        CONCLUSION_SCOPE: scope,
+        SKEW_SECONDS: opened.skew.total_seconds(),
+        "scan_pipeline/generations": table(
+            {
+                "read as": name,
+                "scan": each.receipt.scan,
+                "generation": each.receipt.scan_generation,
+                "coverage_status": each.receipt.coverage_status,
+                "conclusion_scope": each.receipt.conclusion_scope,
+                "receipt_id": each.receipt_id,
+            }
+            for name, each in opened.items()
+        ),
+    }
 
 
 def receipt_metadata(stored: StoredReceipt, *, workspace: Workspace) -> Metadata:

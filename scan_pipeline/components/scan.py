@@ -16,6 +16,7 @@ from scan_pipeline.components.generations import (
     generation_schedule,
     launch_sensor,
     new_generation_job,
+    night_sensor,
     restart_sensor,
 )
 from scan_pipeline.components.mirror import mirror_sensor
@@ -34,7 +35,8 @@ COMPONENT_FILES: Final = ("defs.yaml", "defs.yml", "component.yaml")
 class ScanAttributes(dg.Model):
     """The attributes of a scan file as Dagster's tools list them; `parse_scan` reads them.
 
-    `dagster` alone is ours to read: key_prefix, group, owners and pool of the assets.
+    `dagster` alone is ours to read: key_prefix, group, owners and pool of the assets, and the
+    inventory they belong to.
     """
 
     name: str
@@ -133,15 +135,18 @@ def scan_definitions(
     job, naming = generation_job(face), new_generation_job(face)
     schedules = (
         []
-        if scan.schedule is None
+        if scan.schedule is None or settings.inventory is not None  # which begins all its scans
         else [generation_schedule(scan, scan.schedule, face=face, job=job)]
     )
+    belongs = settings.inventory
+    nights = [] if belongs is None else [night_sensor(face, inventory=belongs, job=job)]
     return dg.Definitions(
         assets=scan_assets(scan, face=face),
         jobs=[job, naming],
         schedules=schedules,
         sensors=[
             launch_sensor(face, naming=naming, job=job),
+            *nights,
             follow_sensor(face, job=job),
             restart_sensor(scan, face=face, job=job),
             mirror_sensor(face, job=job),

@@ -1,8 +1,11 @@
 """Names for generations that do not exist yet."""
 
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.stages.workspace import Workspace
-from scan_pipeline.store.generations import new_generation, next_attempt
+from scan_pipeline.store.generations import GENERATION_FORMAT, new_generation, next_attempt
 from scan_pipeline.store.receipts import generation_order
 
 _TRIED = 100
@@ -36,6 +39,29 @@ def free_attempt(scan: str, generation: str, *, workspace: Workspace) -> str:
 def newest_known(scan: str, *, workspace: Workspace) -> str | None:
     """Return the newest generation that was walked or certified, None where there is none."""
     return max(_known(scan, workspace=workspace), key=generation_order, default=None)
+
+
+def free_night(
+    scans: Iterable[str], *, moment: str, known: Iterable[str], workspace: Workspace
+) -> str:
+    """Return the name of a generation that begins for several scans at once.
+
+    It sorts after everything that any of them knows and is an attempt of nothing: what is read
+    together is known by the second in its name.
+
+    Args:
+        scans: names of the scans.
+        moment: the name that it would have of its own, e.g. `20261130T020000Z`.
+        known: names that are taken although nothing was walked under them yet.
+        workspace: where.
+    """
+    newest = [newest_known(each, workspace=workspace) for each in scans]
+    taken = [generation_order(each)[0] for each in (*newest, *known) if each is not None]
+    last = max(taken, default="")
+    if last < moment:
+        return moment
+    after = datetime.strptime(last, GENERATION_FORMAT).replace(tzinfo=UTC) + timedelta(seconds=1)
+    return new_generation(after)
 
 
 def check_is_newest(scan: str, generation: str, *, workspace: Workspace) -> None:

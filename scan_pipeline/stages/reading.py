@@ -12,6 +12,7 @@ from scan_pipeline.core.contract import accept_level
 from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.coverage import satisfies
 from scan_pipeline.core.errors import GateClosedError
+from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
 from scan_pipeline.stages.scan_lookup import find_scan
@@ -190,6 +191,20 @@ class Collection:
         """
         stored = self._young_enough(self.by_id(receipt_id))
         return open_superseded(stored, self._scan, workspace=self._workspace, accept=accept)
+
+    def generations(self) -> list[str]:
+        """Return the generations under whose name a receipt is filed, oldest first."""
+        return self._workspace.receipts(self._scan.name).generations()
+
+    def accepted(self, generation: str) -> Receipt | None:
+        """Return a generation's receipt if it stands, is accepted and of this scope, else None."""
+        found = self._workspace.receipts(self._scan.name).look(
+            generation, trust=self._workspace.trust
+        )
+        if isinstance(found, Untrusted) or self.is_superseded(found):
+            return None
+        same = found.receipt.scope_digest == scope_digest(self._scan)
+        return found.receipt if found.receipt.accepted and same else None
 
     def newest(self) -> StoredReceipt:
         """Return the newest receipt that stands, whatever it says.
