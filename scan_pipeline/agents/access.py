@@ -8,6 +8,7 @@ from datetime import timedelta
 import polars as pl
 
 from scan_pipeline.agents.failures import ReaderError
+from scan_pipeline.agents.members import Names, left_of, readings
 from scan_pipeline.agents.policy import Policy, View
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.value import record
@@ -15,6 +16,9 @@ from scan_pipeline.stages.readers.conditions import Condition, ConditionError, a
 
 OUR_PREFIX = "_"
 """Columns of ours begin with it; they are never shown: `_raw` holds every field that is hidden."""
+
+GENERATION = "scan_generation"
+"""The column that says of which generation a row is; the answer says it once."""
 
 
 @record
@@ -29,7 +33,7 @@ class Access:
         noun: what the scan's records are called.
         rows: what a row must meet to be seen, the tenant's line included.
         columns: columns shown; None for all but the hidden.
-        hide: columns left out.
+        hide: columns left out, and members of objects, by their paths.
         needs_one_of: fields of which a query must bound one.
         max_age: how long ago the scan may have been read from its source; None for any age.
     """
@@ -74,35 +78,46 @@ class Access:
 
         Raises:
             ReaderError: the view's conditions do not fit the table. Why not names columns and
-                values that a reader may not know of, and is told to the log alone.
+                values that a reader may not know of, and is told to the log alone; or the view
+                hides or names what the table does not have, which could be a slip of the pen
+                that shows what was meant to be hidden.
         """
-        shown = self.shown(schema)
         ours = [name for name in schema if name.startswith(OUR_PREFIX)]
         try:
             met = all_of(self.rows, schema)
         except ConditionError as error:
             raise self._misfit(f"rows or tenant_field: {error.code}") from error
-        return frame.filter(met).select([*shown, *ours])
+        return frame.filter(met).select([*self._shown(schema), *ours])
 
-    def shown(self, schema: pl.Schema) -> list[str]:
-        """Return the names of the columns that are seen, in the table's order.
+    def _shown(self, schema: pl.Schema) -> list[pl.Expr]:
+        """Return the columns that are seen, in the table's order, without what is hidden in them.
 
         Raises:
-            ReaderError: the view hides or names a column that the table does not have, which
-                could be a slip of the pen that shows what was meant to be hidden.
+            ReaderError: as above.
         """
-        named = (*(self.columns or ()), *self.hide)
-        unknown = [each for each in named if each not in schema or each.startswith(OUR_PREFIX)]
+        theirs = {
+            name: dtype
+            for name, dtype in schema.items()
+            if not name.startswith(OUR_PREFIX) and name != GENERATION
+        }
+        unknown = [each for each in self.columns or () if each not in theirs]
+        hidden = set[Names]()
+        for path in self.hide:
+            found = {*readings(path, theirs)}
+            hidden |= found
+            if not found:
+                unknown.append(path)
         if unknown:
-            raise self._misfit(f"not columns: {', '.join(unknown)}")
-        return [
-            name
-            for name in schema
-            if not name.startswith(OUR_PREFIX)
-            and name != "scan_generation"
-            and name not in self.hide
-            and (self.columns is None or name in self.columns)
-        ]
+            raise self._misfit(f"neither columns nor members: {', '.join(unknown)}")
+        shown = list[pl.Expr]()
+        for name, dtype in theirs.items():
+            if self.columns is not None and name not in self.columns:
+                continue
+            inside = frozenset(names[1:] for names in hidden if names[0] == name)
+            left = left_of(pl.col(name), dtype, inside)
+            if left is not None:
+                shown.append(left.alias(name))
+        return shown
 
     def _misfit(self, detail: str) -> ReaderError:
         return ReaderError(

@@ -9,7 +9,7 @@ one. It names no secret: a bearer token stands in it by its SHA-256.
         tenant_field: tenant            # rows of a tenant are those with its name in this field
         views:
           screening:
-            hide: [email, notes]
+            hide: [email, contact.phone]
             rows: [{field: status, op: ne, value: closed}]
             needs_one_of: [customer_id, region]
     principals:
@@ -50,9 +50,10 @@ class View:
     """A named view of one scan.
 
     Attributes:
-        columns: the columns it shows; all where it is silent. Members of an object are no columns:
-            an object is shown whole or not at all.
-        hide: columns it leaves out; they can be neither shown, asked about nor ordered by.
+        columns: the columns it shows; all where it is silent.
+        hide: columns it leaves out, and members of objects by their paths (`contact.email`, in each
+            element where `contact` is a list); they can be neither shown, asked about nor ordered
+            by.
         rows: what a row must meet to be in it.
         needs_one_of: fields of which a query must bound at least one (`eq`, `in`, `starts_with`, or
             a range); a query that does not is refused.

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from scan_pipeline.agents.access import Access
+from scan_pipeline.agents.access import OUR_PREFIX, Access
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.queries import Grouping, Query
 from scan_pipeline.core.value import record
@@ -54,11 +54,14 @@ class Viewed:
 
     def __init__(self, frame: pl.LazyFrame, access: Access) -> None:
         whole = frame.collect_schema()
-        self._shown = access.shown(whole)
         self._labels = [name for name in LABELS if name in whole]
         self._frame = access.seen(frame, whole)
         self._seen = pl.Schema(
-            {name: dtype for name, dtype in whole.items() if name in {*self._shown}}
+            {
+                name: dtype
+                for name, dtype in self._frame.collect_schema().items()
+                if not name.startswith(OUR_PREFIX)
+            }
         )
 
     @property
@@ -108,7 +111,7 @@ class Viewed:
         near = self._frame.filter(
             page.is_between(pages.min(), pages.max()) & page.is_in(pages.implode())
         )
-        named = [*(columns or self._shown), *self._labels]
+        named = [*(columns or self._seen), *self._labels]
         here = near.join(places.lazy(), on=PLACE, how="semi")
         read = here.select([*named, *PLACE, _LEAF]).collect(engine="streaming")
         found = {(row["_page"], row["_position"]): row for row in read.iter_rows(named=True)}

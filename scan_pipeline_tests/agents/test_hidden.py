@@ -3,8 +3,11 @@
 import json
 import re
 
+import polars as pl
 import pytest
 
+from scan_pipeline.agents.access import Access
+from scan_pipeline.stages.readers.conditions import Condition
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline_tests.agents.conftest import failure, rows_of
@@ -47,16 +50,26 @@ def test_view_that_does_not_fit_tells_its_reader_no_column_and_no_value(readers,
     assert readers.log[-1]["detail"].startswith("rows or tenant_field")
 
 
-@pytest.mark.parametrize("hide", [["email", "salary"], ["address.country"], ["_raw"]])
-def test_view_that_hides_what_is_no_column_shows_nothing(readers, hide):
-    """A slip of the pen, and a member of an object: neither shows what was to be hidden."""
+@pytest.mark.parametrize(
+    "hide",
+    [
+        ["email", "salary"],
+        ["address.contry"],
+        ["address.country.code"],
+        ["notes.text"],
+        ["_raw"],
+        ["scan_generation"],
+    ],
+)
+def test_view_that_hides_what_is_not_there_shows_nothing(readers, hide):
+    """A slip of the pen does not show what was to be hidden; nor does text that may hold JSON."""
     telling(readers, hide=hide)
 
     async def asking(ask):
         return await ask("open_query", scan="customers")
 
     assert failure(readers.ask(asking)) == ("ask_for_access", "policy_misfit")
-    assert readers.log[-1]["detail"] == f"not columns: {hide[-1]}"
+    assert readers.log[-1]["detail"] == f"neither columns nor members: {hide[-1]}"
 
 
 def test_tenant_field_that_is_no_column_lets_no_tenant_in(readers):
@@ -193,3 +206,83 @@ def test_view_of_columns_shows_those_alone(readers):
 
     assert sorted(shown) == ["customer_id", "region"]
     assert failure(refused) == ("narrow", "field_unknown")
+
+
+def test_hidden_member_is_reached_by_nothing(readers):
+    """Neither shown, asked about, ordered by nor counted by, nor told of by a failure."""
+    telling(readers, hide=["address.street", "address.postcode"])
+
+    async def asking(ask):
+        opened = await ask("open_query", scan="customers", order=[{"field": "customer_id"}])
+        handle = opened["result_handle"]
+        told = [
+            opened,
+            await ask("describe_scan", scan="customers"),
+            await ask("read_page", cursor=opened["first_cursor"]),
+            await ask("read_record", handle=handle, row=1),
+            await ask("conclude", handle=handle),
+        ]
+        refused = []
+        for path in ("address.street", "address", "address.street.x", "address.postcode"):
+            where = [{"field": path, "op": "contains", "value": "1"}]
+            measures = [{"measure": "max", "field": path}]
+            refused += [
+                await ask("open_query", scan="customers", where=where),
+                await ask("open_query", scan="customers", order=[{"field": path}]),
+                await ask("open_query", scan="customers", columns=[f"{path}.x"]),
+                await ask("aggregate", scan="customers", by=[path]),
+                await ask("aggregate", scan="customers", measures=measures),
+            ]
+        city = [{"field": "address.city", "value": told[3]["values"]["address"]["city"]}]
+        asked = await ask("open_query", scan="customers", where=city)
+        telling(readers, hide=["address.street"])
+        return told, refused, asked, await ask("read_record", handle=handle, row=1)
+
+    told, refused, asked, replayed = readers.ask(asking)
+    frame = readers.walked.collection.latest().frame().sort("customer_id").collect()
+    whole = frame["address"][0]
+
+    assert told[3]["values"]["address"] == {
+        name: value for name, value in whole.items() if name not in ("street", "postcode")
+    }
+    assert told[3]["values"] == told[2]["page"]["items"][0]["values"]
+    assert not any(street in json.dumps(told) for street in frame["address"].struct["street"])
+    assert "street" not in json.dumps(told)
+    assert {failure(each)[0] for each in refused} == {"narrow"}
+    for each in refused:  # a path is told back to who wrote it, and the members that are seen
+        assert "street" not in each["failure"]["message"].replace("address.street", "")
+    assert asked["summary"]["matching_count"] >= 1
+    assert failure(replayed) == ("restart", "access_changed")
+
+
+def test_path_hides_its_member_however_it_is_read_and_null_stays_null():
+    """In each element of a list; names may hold dots; an object of which nothing is left goes."""
+    rows = [
+        {"a.b": 1, "a": {"b": 2, "c.d": 3, "c": {"d": 4, "e": 5}}, "l": [{"x": 1, "y": {"z": 2}}]},
+        {"a.b": 1, "a": None, "l": None},
+        {"a.b": 1, "a": {"b": None, "c.d": None, "c": None}, "l": [None, {"x": 3, "y": None}]},
+    ]
+    rows = [{**each, "only": {"x": 1}, "_page": 1} for each in rows]
+    frame = pl.DataFrame(rows).lazy()
+    schema = frame.collect_schema()
+    access = Access(
+        principal="ana",
+        tenant=None,
+        scan="things",
+        view="part",
+        noun="things",
+        rows=(Condition(field="only.x", value=1),),
+        columns=None,
+        hide=("a.b", "a.c.d", "l.y.z", "l.x", "only.x"),
+        needs_one_of=(),
+    )
+
+    seen = access.seen(frame, schema).collect()
+
+    assert seen.drop("_page").to_dicts() == [
+        {"a": {"c": {"e": 5}}},
+        {"a": None},
+        {"a": {"c": None}},
+    ]
+    kept = access.__class__(**{**access.__dict__, "hide": ("l.y",)}).seen(frame, schema).collect()
+    assert kept["l"].to_list() == [[{"x": 1}], None, [None, {"x": 3}]]
