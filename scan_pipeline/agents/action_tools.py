@@ -6,10 +6,12 @@ from mcp_types import CallToolResult, ToolAnnotations
 
 from scan_pipeline.agents.action_desk import ActionDesk
 from scan_pipeline.agents.answering import Answering
+from scan_pipeline.agents.desk import size_of
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.proposing import (
     ProposalAnswer,
     ProposalList,
+    counted,
     list_proposals,
     propose_action,
     told,
@@ -42,21 +44,26 @@ def add_action_tools(server: ReadersServer, desk: ActionDesk, *, answer: Answeri
         """
         return answer(
             "propose_action",
-            lambda who: _proposed(desk, who, handle=handle, row=row, action=action),
+            lambda who: counted(
+                desk, who, lambda: _proposed(desk, who, handle=handle, row=row, action=action)
+            ),
             handle=handle,
         )
 
     @server.reader(name="list_proposals", annotations=KEEPS)
-    def _list_proposals() -> Annotated[CallToolResult, ProposalList]:
-        """List all your proposals and how far each is."""
-        return answer("list_proposals", lambda who: list_proposals(desk, who))
+    def _list_proposals(after: str | None = None) -> Annotated[CallToolResult, ProposalList]:
+        """List your proposals and how far each is, oldest first; next_after leads on."""
+        return answer(
+            "list_proposals",
+            lambda who: counted(desk, who, lambda: list_proposals(desk, who, after=after)),
+        )
 
     @server.reader(name="withdraw_proposal", annotations=KEEPS)
     def _withdraw_proposal(proposal: str) -> Annotated[CallToolResult, ProposalAnswer]:
         """Withdraw a proposal of yours that was not released."""
         return answer(
             "withdraw_proposal",
-            lambda who: told(withdraw_proposal(desk, who, proposal=proposal)),
+            lambda who: _withdrawn(desk, who, proposal=proposal),
         )
 
     @server.reader(name="release_proposal", annotations=ACTS)
@@ -67,8 +74,17 @@ def add_action_tools(server: ReadersServer, desk: ActionDesk, *, answer: Answeri
         """
         return answer(
             "release_proposal",
-            lambda who: told(release_automatic(desk, who, proposal=proposal)),
+            lambda who: counted(
+                desk, who, lambda: told(desk, release_automatic(desk, who, proposal=proposal))
+            ),
         )
+
+
+def _withdrawn(desk: ActionDesk, principal: str, *, proposal: str) -> ProposalAnswer:
+    """Withdraw, whatever is left of the run: nobody is to be kept from taking something back."""
+    answered = told(desk, withdraw_proposal(desk, principal, proposal=proposal))
+    desk.reading.budget(desk.reading.policy(), principal).spend(size=size_of(answered))
+    return answered
 
 
 def _proposed(
@@ -77,8 +93,10 @@ def _proposed(
     """Propose; where the policy wants no person, release at once if nothing is missing."""
     kept = propose_action(desk, principal, handle=handle, row=row, action=action)
     if desk.reading.policy().actions[action].release == "person":
-        return told(kept, waits_for="a person releases it, once all that matches is accounted for")
+        return told(
+            desk, kept, waits_for="a person releases it, once all that matches is accounted for"
+        )
     try:
-        return told(release_automatic(desk, principal, proposal=kept.name))
+        return told(desk, release_automatic(desk, principal, proposal=kept.name))
     except ReaderError as error:
-        return told(desk.again(kept), waits_for=f"{error} ({error.code})")
+        return told(desk, desk.again(kept), waits_for=f"{error} ({error.code})")

@@ -14,7 +14,7 @@ from scan_pipeline.agents.answers import Bounds, Summary
 from scan_pipeline.agents.budgets import Budget, Taken
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.ledger import Cursor, Handle, Ledger, new_name
-from scan_pipeline.agents.opening import Grounded, newer_than, open_again
+from scan_pipeline.agents.opening import Grounded, newer_than, open_again, refuse_superseded
 from scan_pipeline.agents.orders import OrderName, Orders
 from scan_pipeline.agents.policy import Policy
 from scan_pipeline.agents.queries import Query
@@ -107,6 +107,7 @@ class Desk:
         if not access.sees_all_rows:
             newer = newer_than(collection, handle.generation, query)
             if newer is not None:
+                refuse_superseded(collection, handle.generation)
                 raise ReaderError(
                     "restart",
                     "rows_may_be_reclassified",

@@ -67,6 +67,7 @@ def open_again(
         else:
             opened = collection.partial(generation, accept=query.accept)
     except GateClosedError as error:
+        refuse_superseded(collection, generation)
         told = f"the receipt of {generation} does not open it any more; open the query again"
         raise _told("restart", "receipt_fell", told, error, access=access) from error
     if opened.receipt_id != receipt_id:
@@ -76,6 +77,25 @@ def open_again(
             f"{generation} has another receipt than when the query was opened; open it again",
         )
     return _grounded(collection, opened, access=access, now=now)
+
+
+def refuse_superseded(collection: Collection, generation: str) -> None:
+    """Refuse a generation whose pages were judged again since.
+
+    Raises:
+        ReaderError: they were.
+    """
+    try:
+        superseded = collection.is_superseded(collection.receipt(generation))
+    except GateClosedError:
+        return
+    if superseded:
+        raise ReaderError(
+            "restart",
+            "receipt_superseded",
+            f"the pages of {generation} were judged again, and another receipt stands for them; "
+            "open the query again",
+        )
 
 
 def newer_than(collection: Collection, generation: str, query: Query) -> str | None:

@@ -1,11 +1,13 @@
 """Propose an action about one record that was read in full; nothing is sent by that."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Final, TypeVar
 
 from scan_pipeline.agents.action_desk import ActionDesk
 from scan_pipeline.agents.actions import Action
 from scan_pipeline.agents.answers import Represents, answer
-from scan_pipeline.agents.desk import Desk, Standing
+from scan_pipeline.agents.desk import Desk, Standing, size_of
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.ledger import new_name
 from scan_pipeline.agents.policy import Policy
@@ -15,6 +17,11 @@ from scan_pipeline.agents.proposals import (
     ProposalState,
     new_idempotency_key,
 )
+
+T = TypeVar("T")
+
+_SLACK: Final = 96
+"""Bytes by which what stands around the proposals may grow: a name, and longer figures."""
 
 
 @answer
@@ -29,7 +36,7 @@ class ProposalAnswer:
         receipt_id: that generation's receipt.
         handle: the question under which it was read.
         row: its row there.
-        record_version: its leaf hash, hex: a record with another one is not acted upon.
+        record_version: as `read_record` told it: a record with another one is not acted upon.
         state: how far it is; `unknown` was sent and is never sent again.
         reason: why it is there.
         waits_for: what keeps it from being released now; None where that was not asked.
@@ -56,11 +63,18 @@ class ProposalAnswer:
 
 @answer
 class ProposalList:
-    """All proposals of one principal, oldest first."""
+    """Proposals of one principal, oldest first; as many as an answer may hold.
+
+    Attributes:
+        total: how many there are.
+        next_after: for the next of them, as `after`; None where none follow.
+    """
 
     represents: Represents
     statement: str
     proposals: list[ProposalAnswer]
+    total: int
+    next_after: str | None
 
 
 def propose_action(
@@ -121,16 +135,47 @@ def propose_action(
     return proposal
 
 
-def list_proposals(desk: ActionDesk, principal: str) -> ProposalList:
-    """Return a principal's own proposals, those whose ground fell withdrawn by that."""
+def list_proposals(desk: ActionDesk, principal: str, *, after: str | None = None) -> ProposalList:
+    """Return a principal's own proposals, those whose ground fell withdrawn by that.
+
+    Args:
+        desk: what every operation needs.
+        principal: who asks, by the connection.
+        after: the proposal that they follow; None from the first.
+
+    Raises:
+        ReaderError: there is no such proposal of theirs.
+    """
     desk.settle()
     own = desk.proposals.all(principal=principal)
+    begin = 0
+    if after is not None:
+        places = [number for number, each in enumerate(own, start=1) if each.name == after]
+        if not places:
+            raise unknown_proposal()
+        begin = places[0]
     open_ones = sum(each.state == "proposed" for each in own)
-    return ProposalList(
-        represents="proposal",
-        statement=f"{len(own):,} proposals of yours, {open_ones:,} of them not released.",
-        proposals=[told(each) for each in own],
-    )
+
+    def listed(shown: list[ProposalAnswer]) -> ProposalList:
+        more = begin + len(shown) < len(own)
+        return ProposalList(
+            represents="proposal",
+            statement=f"{len(shown):,} of {len(own):,} proposals of yours; {open_ones:,} of all "
+            "are not released.",
+            proposals=shown,
+            total=len(own),
+            next_after=shown[-1].proposal if more and shown else None,
+        )
+
+    room = desk.reading.policy().limits.answer_bytes - size_of(listed([])) - _SLACK
+    shown = list[ProposalAnswer]()
+    for each in own[begin:]:
+        one = told(desk, each)
+        room -= size_of(one) + 1
+        if room < 0 and shown:
+            break
+        shown.append(one)
+    return listed(shown)
 
 
 def withdraw_proposal(desk: ActionDesk, principal: str, *, proposal: str) -> Proposal:
@@ -178,8 +223,26 @@ def read_row(desk: Desk, standing: Standing, row: int, *, version: str) -> tuple
     return found.page, found.position
 
 
-def told(proposal: Proposal, *, waits_for: str | None = None) -> ProposalAnswer:
-    """Return a proposal as its proposer is told of it: without the key, which a view may hide."""
+def counted(desk: ActionDesk, principal: str, work: Callable[[], T]) -> T:
+    """Do what an answer asks for, counted in the principal's run before the work.
+
+    Raises:
+        ReaderError: an answer does not fit into what is left of the run; nothing was done.
+    """
+    policy = desk.reading.policy()
+    budget = desk.reading.budget(policy, principal)
+    with budget.taking(size=policy.limits.answer_bytes) as taken:
+        answered = work()
+        taken.used = size_of(answered)
+    return answered
+
+
+def told(desk: ActionDesk, proposal: Proposal, *, waits_for: str | None = None) -> ProposalAnswer:
+    """Return a proposal as its proposer is told of it.
+
+    Without the key, which a view may hide, and without the digest of the whole record, which would
+    confirm a guess of a hidden field.
+    """
     return ProposalAnswer(
         represents="proposal",
         statement=f"{proposal.action} on row {proposal.row:,} of {proposal.scan} "
@@ -191,7 +254,7 @@ def told(proposal: Proposal, *, waits_for: str | None = None) -> ProposalAnswer:
         receipt_id=proposal.receipt_id,
         handle=proposal.handle,
         row=proposal.row,
-        record_version=proposal.version,
+        record_version=desk.reading.keyed(proposal.scan, proposal.version),
         state=proposal.state,
         reason=proposal.reason,
         waits_for=waits_for,

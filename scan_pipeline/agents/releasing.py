@@ -30,6 +30,7 @@ _FALLEN: Final = frozenset(
     {
         "receipt_fell",
         "receipt_changed",
+        "receipt_superseded",
         "rows_may_be_reclassified",
         "handle_expired",
         "handle_unknown",

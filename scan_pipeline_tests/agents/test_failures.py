@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from scan_pipeline.stages.restage import restage
 from scan_pipeline_tests.agents.conftest import failure, rows_of
 
 
@@ -239,3 +240,27 @@ def test_rows_of_no_proven_whole_are_labelled_and_its_claims_are_partial(things)
     assert absent["claim"] == "partial_no_match"
     assert "could change while it was read" in absent["statement"]
     assert "no proven whole" in figures["statement"]
+
+
+@pytest.mark.parametrize(("who", "view"), [("ana", "screening"), ("eve", "whole")])
+def test_handle_whose_receipt_was_superseded_is_opened_again(own_readers, who, view):
+    """Its pages were judged again: whatever it is asked, it says so, of rows or of the whole."""
+    readers, walked = own_readers, own_readers.walked
+
+    async def asking(ask):
+        opened = await ask("open_query", scan="customers", view=view)
+        handle, cursor = opened["result_handle"], opened["first_cursor"]
+        await ask("read_page", cursor=cursor)
+        restage(walked.scan, walked.generation, workspace=walked.workspace)
+        told = [
+            await ask("read_page", cursor=cursor),
+            await ask("read_record", handle=handle, row=1),
+            await ask("judge", handle=handle, verdicts={"1": "match"}),
+            await ask("conclude", handle=handle),
+        ]
+        return told, opened, await ask("open_query", scan="customers", view=view)
+
+    told, opened, fresh = readers.ask(asking, who=who)
+
+    assert [failure(each) for each in told] == [("restart", "receipt_superseded")] * 4
+    assert fresh["ground"]["receipt_id"] != opened["ground"]["receipt_id"]

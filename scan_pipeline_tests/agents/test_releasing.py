@@ -340,6 +340,63 @@ def test_missing_secret_sends_nothing_and_leaves_the_proposal_open(office):
     assert office.app.received == []
 
 
+def test_proposal_counts_in_the_run_and_is_refused_before_anything_is_kept(office):
+    """What takes something back is answered whatever is left."""
+    proposed = office.propose()
+    office.readers.change(lambda policy: policy.update(limits={"run_bytes": 80_000}))
+
+    async def asking(ask):
+        opened = await ask("open_query", scan="customers", view="screening")
+        handle = opened["result_handle"]
+        await ask("read_record", handle=handle, row=2)
+        office.readers.change(lambda policy: policy.update(limits={"run_bytes": 70_000}))
+        return (
+            await ask("propose_action", handle=handle, row=2, action="close"),
+            await ask("list_proposals"),
+            await ask("release_proposal", proposal=proposed["proposal"]),
+            await ask("withdraw_proposal", proposal=proposed["proposal"]),
+        )
+
+    *refused, withdrawn = office.readers.ask(asking)
+
+    assert [failure(each) for each in refused] == [("narrow", "run_budget_exhausted")] * 3
+    assert withdrawn["state"] == "withdrawn"
+    assert len(office.desk.proposals.all()) == 1
+
+
+def test_proposals_over_the_byte_budget_are_listed_in_parts(office):
+    proposed = [office.propose(row=row) for row in range(1, 8)]
+    office.readers.change(lambda policy: policy.update(limits={"response_bytes": 3_000}))
+    given, after = list[dict[str, Any]](), None
+    while not given or after:
+        given.append(office.call("list_proposals", after=after))
+        after = given[-1]["next_after"]
+
+    names = [each["proposal"] for part in given for each in part["proposals"]]
+    assert names == [each["proposal"] for each in proposed]
+    assert len(given) > 1
+    assert {each["total"] for each in given} == {7}
+    assert all(len(json.dumps(part, separators=(",", ":"))) <= 3_000 for part in given)
+    strange = office.call("list_proposals", after="pr_never")
+    assert failure(strange) == ("stop", "proposal_unknown")
+
+
+def test_version_of_a_proposal_is_the_one_that_was_read_and_no_digest_of_the_record(office):
+    """A digest of the whole record would confirm a guess of a hidden field."""
+
+    async def asking(ask):
+        opened = await ask("open_query", scan="customers", view="screening")
+        handle = opened["result_handle"]
+        read = await ask("read_record", handle=handle, row=1)
+        return read, await ask("propose_action", handle=handle, row=1, action="close")
+
+    read, proposed = office.readers.ask(asking)
+    (kept,) = office.desk.proposals.all()
+
+    assert proposed["record_version"] == read["record_version"]
+    assert kept.version not in json.dumps(proposed)
+
+
 def test_superseded_receipt_withdraws_what_stood_on_it(own_office):
     first, second = own_office.propose(), own_office.propose(row=2)
     walked = own_office.readers.walked
