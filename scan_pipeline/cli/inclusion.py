@@ -68,7 +68,7 @@ def inclusion(
         else collection.generation(generation, at_least="corroborated")
     )
     proof = prove_key(
-        opened, [_value(each) for each in key], scan=collection.scan, workspace=workspace
+        opened, [parse_value(each) for each in key], scan=collection.scan, workspace=workspace
     )
     say(_words(proof))
     say(age_word(collection, opened.receipt, at_least="corroborated"))
@@ -121,7 +121,8 @@ def _words(proof: "KeyProof") -> str:
     return f"{proof.scan} {proof.scan_generation} {held} of {named}."
 
 
-def _value(text: str) -> str | int:
+def parse_value(text: str) -> str | int:
+    """Return a value of a key: JSON (`17`, `"17"`) or text."""
     try:
         value = json.loads(text)
     except ValueError:

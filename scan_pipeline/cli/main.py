@@ -37,6 +37,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "check-claims": "scan_pipeline.cli.check_claims:check_claims",
     "actions": "scan_pipeline.cli.actions:actions",
     "maintain": "scan_pipeline.cli.maintain:maintain",
+    "erase": "scan_pipeline.cli.erase:erase",
     "hold": "scan_pipeline.cli.hold:hold",
     "release-hold": "scan_pipeline.cli.hold:release_hold",
     "alerts": "scan_pipeline.cli.alerts:alerts",

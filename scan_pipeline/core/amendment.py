@@ -41,7 +41,7 @@ class RedactedRecord:
     position: int
     key_hash: str
     leaf_hash: str
-    partition: str | int | None
+    partition: bool | int | str | None
     conforming: bool
 
 
@@ -106,6 +106,14 @@ class Amendment:
                 return f"records dropped on {self.day} ({self.because})"
             case "records_redacted":
                 return redacted_word([self])
+
+
+def amended_words(amendments: Iterable[Amendment]) -> tuple[str, ...]:
+    """Return what was done, in words, oldest first; what was redacted in one sum."""
+    told = list(amendments)
+    words = [each.word() for each in told if each.kind != "records_redacted"]
+    redacted = [each for each in told if each.kind == "records_redacted"]
+    return (*dict.fromkeys(words), *([redacted_word(redacted)] if redacted else []))
 
 
 def redacted_word(amendments: Iterable[Amendment]) -> str:

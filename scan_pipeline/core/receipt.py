@@ -239,6 +239,8 @@ class Receipt:
     release_policy: ReleasePolicy
     statement: str
     second_walk: SecondWalk | None = None
+    redacts: str | None = None
+    """Id of the receipt that this one stands for, which named a record that was erased since."""
 
 
 def last_stop_reason(receipt: Receipt) -> StopReason:

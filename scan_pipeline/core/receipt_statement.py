@@ -17,6 +17,9 @@ STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:scan-pipeline:collection-completeness-receipt:v1"
 
 
+LATER: Final = frozenset({"second_walk", "redacts"})
+"""Members that receipts did not have from the beginning."""
+
 _RECEIPT = TypeAdapter(Receipt)
 
 
@@ -30,14 +33,12 @@ def receipt_schema() -> dict[str, Any]:
 
 
 def receipt_json(receipt: Receipt) -> dict[str, Any]:
-    """Return the receipt as plain JSON values, all members present but a second walk of none.
+    """Return the receipt as plain JSON values; members of `LATER` only where they say something.
 
-    So receipts that were signed before there were second walks keep their bytes.
+    So receipts that were signed before there were such members keep their bytes.
     """
     told = _RECEIPT.dump_python(receipt, mode="json")
-    if receipt.second_walk is None:
-        del told["second_walk"]
-    return told
+    return {name: each for name, each in told.items() if each is not None or name not in LATER}
 
 
 def statement_bytes(receipt: Receipt) -> bytes:

@@ -1,9 +1,9 @@
 """Audit: every figure of a receipt computed again from what is left, naming what disagrees."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
-from scan_pipeline.core.amendment import Amendment
+from scan_pipeline.core.amendment import Amendment, amended_words
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.contract_digests import ContractDigests, contract_digests
 from scan_pipeline.core.errors import TamperedError
@@ -13,6 +13,14 @@ from scan_pipeline.core.receipt_statement import predicate_of, receipt_json
 from scan_pipeline.core.reconciliation import Reconciliation, no_figures
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.second_walk import SecondWalk
+from scan_pipeline.stages.auditing.members import (
+    copied,
+    is_redacted,
+    members,
+    noticed,
+    of_records,
+    summed,
+)
 from scan_pipeline.stages.auditing.pins import check_pins
 from scan_pipeline.stages.auditing.report import AuditCheck, AuditReport, Checks, Level
 from scan_pipeline.stages.auditing.rows import (
@@ -33,37 +41,6 @@ from scan_pipeline.store.generations import FIRST_WALK, GenerationStore
 from scan_pipeline.store.receipts import StoredReceipt
 
 __all__ = ["Audit", "AuditCheck", "AuditReport"]
-
-_NOT_COMPUTED: Final = frozenset(
-    {
-        "completed_at",
-        "evidence",
-        "findings",
-        "reasons",
-        "release_policy.policy",
-        "statement",
-        "supersedes",
-    }
-)
-"""Members with a check of their own, the moment of sealing, and words, which may be bettered."""
-
-_OF_RECORDS: Final = (
-    "accepted",
-    "conclusion_scope",
-    "conflicting_ids",
-    "coverage_status",
-    "duplicate_ids",
-    "expectations",
-    "extraction",
-    "merkle",
-    "missing_id_ranges",
-    "records_expected",
-    "records_observed",
-    "release_policy",
-    "second_walk.figures",
-    "unique_ids_observed",
-)
-"""Members that need the records, and not the ledger alone."""
 
 
 class Audit:
@@ -174,16 +151,16 @@ class Audit:
         self, scan: Scan, store: GenerationStore, events: list[Event], receipt: Receipt
     ) -> None:
         """Compute what the events alone tell; name what would need the records."""
-        told = _members(self._signed)
+        told = members(self._signed)
         digests = self._digests(scan, store, ())
         found = self._computed(
             scan, store, events, figures=no_figures(), digests=digests, staged=()
         )
         self._compare_each(
-            {name: value for name, value in told.items() if not _of_records(name)},
-            {name: value for name, value in found.items() if not _of_records(name)},
+            {name: value for name, value in told.items() if not of_records(name)},
+            {name: value for name, value in found.items() if not of_records(name)},
         )
-        for name in filter(_of_records, told):
+        for name in filter(of_records, told):
             self._checks.leave(name, "no record is left", expected=told[name])
         self._checks.leave("findings", "no record is left", expected=receipt.findings.digest)
 
@@ -200,13 +177,13 @@ class Audit:
         )
         figures, digests = reconciled.figures, self._digests(scan, store, staged)
         found = self._computed(scan, store, events, figures=figures, digests=digests, staged=staged)
-        self._compare_each(_members(self._signed), found)
+        self._compare_each(members(self._signed), found)
         checks.guard(
             "partition summaries",
             lambda: checks.compare(
                 "partition summaries",
-                store.read_summaries(),
-                store.as_summaries(reconciled.partitions),
+                summed(store.read_summaries(), self._redactions),
+                summed(store.as_summaries(reconciled.partitions), self._redactions),
             ),
         )
         written = store.findings_as_written()
@@ -221,8 +198,26 @@ class Audit:
             )
         checks.compare(
             "findings",
-            [_noticed(each) for each in store.read_findings()],
-            [_noticed(each) for each in all_findings(scan, walk, staged, figures)],
+            [noticed(each, self._redactions) for each in store.read_findings()],
+            [noticed(each, self._redactions) for each in all_findings(scan, walk, staged, figures)],
+        )
+
+    def _compare_each(self, signed: dict[str, Any], found: dict[str, Any]) -> None:
+        """Hold the receipt's members against those computed now.
+
+        A receipt of before says nothing of members that came later; it would not have been read if
+        one of the others were missing. Of one that named an erased key nothing can be computed.
+        """
+        checks = self._checks
+        later = found.keys() - signed.keys()
+        for name in sorted(later):
+            checks.leave(name, "the receipt was signed before it had this member")
+        unnamed = {name for name, value in signed.items() if not is_redacted(value)}
+        for name in sorted(signed.keys() - unnamed):
+            checks.leave(name, "it named an erased record", expected=signed[name])
+        checks.compare_each(
+            {name: value for name, value in signed.items() if name in unnamed},
+            {name: value for name, value in found.items() if name in unnamed},
         )
 
     def _pipeline(self, scan: Scan, store: GenerationStore) -> Pipeline:
@@ -264,20 +259,7 @@ class Audit:
             pinned={},
             clock=self._workspace.clock,
         )
-        return _members(receipt_json(receipt))
-
-    def _compare_each(self, signed: dict[str, Any], found: dict[str, Any]) -> None:
-        """Hold the receipt's members against those computed now.
-
-        A receipt of before says nothing of members that came later; it would not have been read if
-        one of the others were missing.
-        """
-        later = found.keys() - signed.keys()
-        self._checks.compare_each(
-            signed, {name: value for name, value in found.items() if name not in later}
-        )
-        for name in sorted(later):
-            self._checks.leave(name, "the receipt was signed before it had this member")
+        return members(receipt_json(receipt))
 
     def _report(self, stored: StoredReceipt | None, level: Level) -> AuditReport:
         return AuditReport(
@@ -287,32 +269,5 @@ class Audit:
             level=level,
             checks=tuple(self._checks.made),
             coverage_status=None if stored is None else stored.receipt.coverage_status,
-            amendments=tuple(each.word() for each in self._amendments),
+            amendments=(*amended_words(self._amendments), *copied(stored)),
         )
-
-
-def _members(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a receipt is computed again, by its name; inner members as `merkle.root`."""
-    members = dict[str, Any]()
-
-    def lay_out(name: str, value: Any) -> None:
-        if name in _NOT_COMPUTED:
-            return
-        if isinstance(value, dict) and value:
-            for inner, each in value.items():
-                lay_out(f"{name}.{inner}", each)
-        else:
-            members[name] = value
-
-    for name, value in told.items():
-        lay_out(name, value)
-    return members
-
-
-def _of_records(name: str) -> bool:
-    return name.startswith(_OF_RECORDS)
-
-
-def _noticed(told: Finding) -> tuple[str, str, int | None, str | None]:
-    """Return what a finding is about; its words may be bettered."""
-    return told.code, told.severity, told.page, told.key

@@ -63,6 +63,15 @@ def publish(scan: Scan, *, workspace: Workspace) -> str | None:
     return None
 
 
+def publish_again(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> None:
+    """Put the published generation there once more, as its records are now.
+
+    Raises:
+        TamperedError: the staged records are not those of the receipt.
+    """
+    _put(stored, scan, workspace=workspace)
+
+
 def _is_fit(receipt: Receipt) -> bool:
     """Say whether a receipt publishes; pages of a walk that stopped are nobody's table."""
     return receipt.accepted and receipt.conclusion_scope != "observed_pages_only"

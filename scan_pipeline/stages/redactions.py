@@ -77,14 +77,18 @@ class Redactions:
         if not of_walk:
             return
         columns: Sequence[pa.Array] = [
-            pa.array(
-                [_value(each, field.name, partition_by=partition_by) for each in of_walk],
-                field.type,
+            _column(
+                [_value(each, field.name, partition_by=partition_by) for each in of_walk], field
             )
             for field in schema
         ]
         nullable = pa.schema([field.with_nullable(True) for field in schema])
         yield pa.RecordBatch.from_arrays([*columns], schema=nullable)
+
+
+def _column(values: list[Any], field: pa.Field) -> pa.Array:
+    plain = pa.array(values)
+    return plain if plain.type == field.type else plain.cast(field.type)
 
 
 def _value(erased: RedactedRecord, column: str, *, partition_by: str | None) -> Any:

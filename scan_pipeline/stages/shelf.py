@@ -59,12 +59,13 @@ class Shelf:
         return frozenset({*receipts.generations(), *receipts.committed_generations()})
 
     def by_id(self, receipt_id: str) -> StoredReceipt | None:
-        """Return the receipt of an id, None where none is filed."""
+        """Return the receipt of an id, None where none is filed; of a redacted one, its copy."""
         return next(
             (
                 each
                 for each in self.newest_first()
-                if isinstance(each, StoredReceipt) and each.receipt_id == receipt_id
+                if isinstance(each, StoredReceipt)
+                and receipt_id in (each.receipt_id, each.receipt.redacts)
             ),
             None,
         )

@@ -256,8 +256,17 @@ def read_bodies(
     After compaction a generation lies in few files; each is read in row groups, and pages come in
     order because rows are appended in order and compaction keeps it.
 
+    Args:
+        table: of the events.
+        scan: name of the scan.
+        generation: which one.
+        shard: of the walk.
+        sealer: opens what was sealed.
+        past_erased: whether pages whose body was taken out are passed by.
+
     Raises:
         TamperedError: a body is not the one that was sealed there.
+        ErasedError: a body was taken out, by policy or on request.
     """
     columns = ("shard", "seq", "event", "page", "body")
     for batch in table.batches(generation, columns=columns):

@@ -20,7 +20,7 @@ from scan_pipeline.core.errors import (
     WriterConflictError,
 )
 from scan_pipeline.core.value import record
-from scan_pipeline.store.project import REMOTE_SCHEMES, create_once
+from scan_pipeline.store.project import REMOTE_SCHEMES, create_once, replace_file
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -159,6 +159,15 @@ class Lake:
             raise WriterConflictError(
                 f"found {path} already written; expected to be its only writer: read that one"
             )
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Put a whole file in the place of another; a reader sees the old one or the new one."""
+        if self.is_local:
+            replace_file(self._local(path), data=data, mode=0o644)
+            return
+        filesystem, inner = open_filesystem(self._inside(path))
+        with filesystem.open_output_stream(inner) as sink:
+            sink.write(data)
 
     def withdraw(self, folder: str, *, word: str) -> None:
         """Take a table away and leave a word in its place, so that nobody reads on unaware."""

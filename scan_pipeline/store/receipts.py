@@ -24,6 +24,8 @@ from scan_pipeline.store.trust import Trust, Verified
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from scan_pipeline.store.tables import Table
+
 _FILE: Final = re.compile(rf"(\d{{8}}T\d{{6}}Z(?:\.\d+)?){re.escape(RECEIPT_SUFFIX)}", re.ASCII)
 """Names of receipts; whatever else lies in their folder is none."""
 
@@ -86,7 +88,7 @@ class ReceiptStore:
         """Return the generations whose receipt was committed, oldest first."""
         if not self._has_table():
             return []
-        return sorted(self._table().generations(), key=generation_order)
+        return sorted(self.table().generations(), key=generation_order)
 
     def unfiled(self) -> list[str]:
         """Return the generations whose committed receipt a break left without its file."""
@@ -162,10 +164,28 @@ class ReceiptStore:
         told = _told(receipt, envelope=envelope, receipt_id=receipt_id)
         row = {"scan_generation": generation, "completed_at": at, **told}
         rows = pa.Table.from_pylist([row], schema=_schema())
-        self._table().append(
+        self.table().append(
             rows, generation=generation, app_id=f"{self._scan}/{generation}/receipt", version=1
         )
         self._file(generation, envelope)
+
+    def replace(self, receipt: Receipt, *, envelope: bytes, receipt_id: str) -> None:
+        """Put a redacted copy in the place of a receipt that named an erased record.
+
+        The one case in which a receipt is written again; table first, as when it is written. Doing
+        it again after a break completes it.
+        """
+        import pyarrow as pa  # noqa: PLC0415
+
+        generation = receipt.scan_generation
+        told = _told(receipt, envelope=envelope, receipt_id=receipt_id)
+
+        def redacted(batch: pa.RecordBatch) -> pa.RecordBatch:
+            rows = [{**row, **told} for row in batch.to_pylist()]
+            return pa.RecordBatch.from_pylist(rows, schema=batch.schema)
+
+        self.table().rewrite(redacted, generation=generation)
+        self._lake.replace(self._lake.receipt_path(self._scan, generation), envelope)
 
     def committed(self, generation: str) -> list[bytes]:
         """Return the envelopes the table holds for a generation; more than one opens nothing."""
@@ -176,7 +196,7 @@ class ReceiptStore:
         if not self._has_table():
             return []
         columns = (*_TOLD, "envelope")
-        return self._table().read(generation, columns=columns).to_pylist()
+        return self.table().read(generation, columns=columns).to_pylist()
 
     def expected_row(self, stored: StoredReceipt) -> dict[str, Any]:
         """Return what the table should say of a receipt that was read from its file."""
@@ -221,7 +241,8 @@ class ReceiptStore:
         uri = self._lake.table_uri("receipts", self._scan, "receipts")
         return self._lake.exists(f"{uri}/_delta_log")
 
-    def _table(self):  # noqa: ANN202  # its type is imported when writing and not before
+    def table(self) -> "Table":
+        """Return the table that decides; opening it needs the engine."""
         from scan_pipeline.store.tables import open_table  # noqa: PLC0415
 
         return open_table(self._lake, "receipts", self._scan, "receipts", _schema())

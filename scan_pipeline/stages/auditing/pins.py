@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from scan_pipeline.core.amendment import Amendment
+from scan_pipeline.core.amendment import Amendment, amended_words
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.receipt import PinnedTableEvidence, Receipt
 from scan_pipeline.core.value import record
@@ -60,7 +60,7 @@ def check_pins(
         with suppress(*UNREADABLE):  # told when the files are held against the pin
             now = held_now(name, tables[name](), held, told)
         in_force |= {f"{each.made_at} {each.kind}": each for each in now.amendments}
-        words = ", ".join(each.word() for each in now.amendments)
+        words = ", ".join(amended_words(now.amendments))
         if name in gone:
             said = f"missing: nothing of {held.rows} rows is left, and no amendment says so"
             checks.leave(f"files of {name}", words if now.pin is None else said)

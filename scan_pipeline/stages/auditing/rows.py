@@ -99,11 +99,12 @@ def check_bodies(
         return False
     finally:
         source.close()
-    if erased and not seen and len(admitted) > len(erased):
+    if erased and not seen and admitted.keys() - erased:
         checks.leave(name_of("bodies", shard), "dropped", expected=f"{len(admitted)} bodies")
         return False
     expected = sorted(page for page in admitted if page is not None and page not in erased)
-    checks.compare(name_of("bodies", shard), expected, sorted(seen))
+    # Between what was said and what was done a body may still be there.
+    checks.compare(name_of("bodies", shard), expected, sorted(set(seen) - erased))
     return True
 
 

@@ -5,33 +5,25 @@ after it they are as the amendment says, and files that no version names are rea
 it again completes it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Mapping
+from typing import Final
 
 import pyarrow as pa
 
 from scan_pipeline.core.amendment import Amendment, AmendmentKind
-from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.receipt import PinnedTableEvidence, Receipt
+from scan_pipeline.stages.maintaining.unaltered import rewrite, unaltered
 from scan_pipeline.stages.reconciling.evidence import moment
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import SEALED_COLUMNS
-from scan_pipeline.store.file_writer import NewFile
 from scan_pipeline.store.generations import GenerationStore
-from scan_pipeline.store.held_now import HeldNow, held_now, pinned_evidence
+from scan_pipeline.store.held_now import held_now
 from scan_pipeline.store.keys import signing_signer
-from scan_pipeline.store.pinning import pin_written, verify_pin
 from scan_pipeline.store.sweeping import sweep
 from scan_pipeline.store.tables import Table
 
 OF_RECORDS: Final = ("records", "second_walk", "partition_summaries", "findings")
 """Tables that go together; ledger and receipt stay."""
-
-Change: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch | None]
-"""Gives a batch as it should be; None for none of its rows."""
-
-Announce: TypeAlias = Callable[[PinnedTableEvidence], None]
-"""Told what will stand in the place of what a receipt pins, before it does."""
 
 
 def table_of(store: GenerationStore, name: str) -> Table:
@@ -76,11 +68,12 @@ class Dropping:
         store = self._workspace.store(self._scan, held.generation)
         table = store.pages()
         notes = self._workspace.amendments(self._scan)
-        now = held_now("pages", table, held, notes.of(held.generation, trust=self._workspace.trust))
+        told = notes.of(held.generation, trust=self._workspace.trust)
+        now = held_now("pages", table, held, told)
         if any(each.kind == "bodies_dropped" for each in now.amendments):
             sweep(table, only=(held.generation,))
             return 0
-        self._verify(table, held.generation, now)
+        unaltered("pages", table, held, told)
         before = _bytes(table, held.generation)
         rewrite(
             table,
@@ -113,8 +106,7 @@ class Dropping:
         told = notes.of(receipt.scan_generation, trust=self._workspace.trust)
         begun = any(each.kind == "records_dropped" for each in told)
         for name, table in left.items():
-            now = held_now(name, table, receipt.evidence[name], told)
-            self._verify(table, receipt.scan_generation, now)
+            unaltered(name, table, receipt.evidence[name], told)
         gone = 0
         if left and not begun:
             self.announce(
@@ -126,14 +118,6 @@ class Dropping:
         for table in tables.values():
             sweep(table, only=(receipt.scan_generation,))
         return gone
-
-    def _verify(self, table: Table, generation: str, now: HeldNow) -> None:
-        """Refuse rows that were altered: what is signed anew must be what was signed before."""
-        if now.pin is None:
-            raise TamperedError(
-                table.name, f"{table.name} {generation}: found rows; expected none, as amended"
-            )
-        verify_pin(table, generation, now.pin, contents=True)
 
     def announce(
         self,
@@ -155,18 +139,6 @@ class Dropping:
         )
         signer = signing_signer(self._workspace.project, now=at, create="never")
         self._workspace.amendments(self._scan).write(amendment, signer=signer, at=at)
-
-
-def rewrite(table: Table, generation: str, *, change: Change, announce: Announce) -> None:
-    """Rewrite a sealed generation's rows; the new files are pinned and told before they count."""
-
-    def told(files: Sequence[NewFile]) -> None:
-        pin = pin_written(
-            files, folder=table.folder, location=table.location, version=table.version() + 1
-        )
-        announce(pinned_evidence(pin, generation=generation))
-
-    table.rewrite(change, generation=generation, announce=told)
 
 
 def without_bodies(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,6 +1,7 @@
 """Prove that a proven collection holds a key, or that it does not."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import polars as pl
 
@@ -15,6 +16,9 @@ from scan_pipeline.stages.reconciling.partition_roots import partition_roots
 from scan_pipeline.stages.records.texts import RecordTexts
 from scan_pipeline.stages.unlock import VerifiedCollection
 from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.generations import FIRST_WALK
+
+_DIGESTS: Final = ("_key_hash", "_leaf_hash", "_page", "_position")
 
 
 def prove_key(
@@ -82,15 +86,22 @@ def prove_key(
 
 
 def _rows(opened: VerifiedCollection, scan: Scan) -> pl.DataFrame:
-    """Return partition, place and leaf of every record, in order of key hash."""
+    """Return partition, place and leaf of every record, in order of key hash.
+
+    Of an erased record these are known still: without them no proof of another would come out.
+    """
     frame = opened.frame()
     by = scan.contract.partition_by
+    kept = frame.select(*_DIGESTS, *([] if by is None else [by])).collect()
+    schema = kept.to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+    erased = opened.redactions.rows(schema, shard=FIRST_WALK, partition_by=by)
+    whole = pl.concat([kept, *(pl.DataFrame(batch).cast(dict(kept.schema)) for batch in erased)])
     if by is None:
         partition = pl.col("_key_hash").bin.slice(0, 1).bin.encode("hex")
     else:
-        partition = partition_by_field(by, frame.collect_schema()[by])
-    digests = ("_key_hash", "_leaf_hash", "_page", "_position")
-    return frame.select(*digests, partition.alias("_partition")).collect().sort("_key_hash")
+        partition = partition_by_field(by, whole.schema[by])
+    rows = whole.select(*_DIGESTS, partition.alias("_partition"))
+    return rows.unique("_key_hash", keep="first", maintain_order=True).sort("_key_hash")
 
 
 def _in_partition(

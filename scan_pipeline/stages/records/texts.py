@@ -43,9 +43,13 @@ class RecordTexts:
 
         Raises:
             TamperedError: the page or the record is not in the evidence.
+            ErasedError: the page's body was taken out, by policy or on request.
         """
         if page not in self._pages:
             self._load(page)
+        if page not in self._pages:
+            for _ in self._store.bodies(self._shard):
+                pass  # says so where a body was taken out
         records = self._pages.get(page, ())
         if not 0 <= position < len(records):
             raise TamperedError("pages", f"page {page} has no record at {position}; expected one")
@@ -54,7 +58,7 @@ class RecordTexts:
     def _load(self, wanted: int) -> None:
         """Keep the wanted page and, from there on, as many as fit."""
         found = False
-        for page, body in self._store.bodies(self._shard):
+        for page, body in self._store.bodies(self._shard, past_erased=True):
             found = found or page == wanted
             if not found or page in self._pages:
                 continue
