@@ -113,6 +113,8 @@ def _place(filed: Filed) -> Iterator[tuple[str, object]]:
     receipt = filed.receipt
     if receipt.restart_of:
         yield "restart of", receipt.restart_of
+    if receipt.redacts:
+        yield "redacts", receipt.redacts
     if receipt.supersedes:
         yield "supersedes", receipt.supersedes
     yield "opens to", ", ".join(map(words, receipt.release_policy.opens_to)) or "nobody"

@@ -108,6 +108,7 @@ def laid_in(tmp_path_factory: pytest.TempPathFactory, shipped: Any) -> Iterator[
     with ExitStack() as stack:
         bench = Bench(folder=folder, stack=stack, shipped=shipped)
         scan, names = bench.scan(), []
+        workspace = bench.workspace(project=project_in(folder))
         for faults in nights:
             registry = bench.registry(size=200, script=Script(faults=faults))
             workspace = bench.workspace(registry, project=project_in(folder))

@@ -95,7 +95,7 @@ def _rows(opened: VerifiedCollection, scan: Scan) -> pl.DataFrame:
     kept = frame.select(*_DIGESTS, *([] if by is None else [by])).collect()
     schema = kept.to_arrow(compat_level=pl.CompatLevel.oldest()).schema
     erased = opened.redactions.rows(schema, shard=FIRST_WALK, partition_by=by)
-    whole = pl.concat([kept, *(pl.DataFrame(batch).cast(dict(kept.schema)) for batch in erased)])
+    whole = pl.concat([kept, *(pl.DataFrame(batch).cast(kept.schema) for batch in erased)])
     if by is None:
         partition = pl.col("_key_hash").bin.slice(0, 1).bin.encode("hex")
     else:

@@ -74,6 +74,8 @@ def _facts(material: Material) -> Iterator[Fact]:
         if receipt.restart_of
         else fact("Attempt", "the first of its generation")
     )
+    if receipt.redacts:
+        yield fact("Stands for", told(receipt.redacts), "which named a record that was erased")
     if receipt.supersedes:
         yield fact(
             "Judges again", told(receipt.supersedes), "the same pages under a newer contract"
