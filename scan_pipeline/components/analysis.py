@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import dagster as dg
 
-from scan_pipeline.components.face import Face, FaceSettings
+from scan_pipeline.components.face import Face
 from scan_pipeline.components.metadata import (
     Metadata,
     age_facts,
@@ -24,6 +24,7 @@ from scan_pipeline.components.settling import refusals
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.vocabulary import ConclusionScope
+from scan_pipeline.sources.face_settings import FaceSettings
 from scan_pipeline.stages.inventory import Inventory, VerifiedInventory
 from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection, Wish
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from scan_pipeline.components.alerts import alert_sensor
 from scan_pipeline.components.assets import scan_assets
-from scan_pipeline.components.face import Face, FaceSettings, parse_settings
+from scan_pipeline.components.face import Face
 from scan_pipeline.components.generations import (
     generation_job,
     generation_schedule,
@@ -25,7 +25,8 @@ from scan_pipeline.components.resource import ScanResource, project_workspace
 from scan_pipeline.components.scaffolding import ScanScaffolder
 from scan_pipeline.core import scan as core_scan
 from scan_pipeline.sources.catalogue import parse_scan
-from scan_pipeline.sources.scan_file import FACE, read_documents
+from scan_pipeline.sources.face_settings import FACE, FaceSettings, parse_settings
+from scan_pipeline.sources.scan_file import read_documents
 from scan_pipeline.stages.workspace import Workspace
 
 COMPONENT_FILES: Final = ("defs.yaml", "defs.yml", "component.yaml")

@@ -9,6 +9,7 @@ from scan_pipeline.core.contract import Contract
 from scan_pipeline.core.operation import Operation, Schedule
 from scan_pipeline.core.source_facts import SourceFacts
 from scan_pipeline.core.value import adapter, record
+from scan_pipeline.core.vocabulary import ColumnType
 
 SCAN_NAME = r"^[a-z][a-z0-9_]*$"
 
@@ -24,7 +25,7 @@ class Column:
     """
 
     name: str
-    type: str
+    type: ColumnType
     nullable: bool = True
 
 

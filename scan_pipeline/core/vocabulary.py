@@ -102,3 +102,8 @@ WHOLE_COLLECTION: Final[frozenset[ConclusionScope]] = frozenset(
 
 CONCLUSION_SCOPES: Final[tuple[ConclusionScope, ...]] = get_args(ConclusionScope)
 COVERAGE_STATUSES: Final[tuple[CoverageStatus, ...]] = get_args(CoverageStatus)
+
+ColumnType: TypeAlias = Literal[
+    "string", "int64", "float64", "bool", "timestamp", "decimal", "json"
+]
+"""Types of inline columns; `json` keeps any value as its JSON text."""

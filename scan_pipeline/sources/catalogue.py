@@ -18,10 +18,11 @@ from scan_pipeline.core.value import adapter, record
 from scan_pipeline.sources.adapter import AdapterFacts
 from scan_pipeline.sources.adapter_guard import GuardedAdapter
 from scan_pipeline.sources.adapter_loading import ADAPTER, load_adapter, with_adapter
+from scan_pipeline.sources.field_names import place_of
 from scan_pipeline.sources.file_problems import Problem, problems_in
 from scan_pipeline.sources.http.addresses import origin_of, shown
 from scan_pipeline.sources.plain_secrets import plain_secrets
-from scan_pipeline.sources.protocols import protocol
+from scan_pipeline.sources.protocols import MODULES, protocol
 from scan_pipeline.sources.provider_facts import PROVIDER, with_provider
 from scan_pipeline.sources.sent_names import sent_twice
 from scan_pipeline.sources.source import Source
@@ -128,8 +129,12 @@ def _parse_source(source: Any, problems: list[Problem]) -> SourceFacts | None:
     problems += [Problem(at=("source", *each.at), message=each.message) for each in conflicts]
     if ADAPTER in source:
         return _parse_adapter(source, problems)
+    if "protocol" not in source:
+        told = f"missing; expected one of: {', '.join(MODULES)}; or a provider, or an adapter"
+        problems.append(Problem(at=("source", "protocol"), message=told))
+        return None
     try:
-        found = protocol(str(source.get("protocol")))
+        found = protocol(str(source["protocol"]))
     except ContractError as error:
         problems.append(Problem(at=("source", "protocol"), message=str(error)))
         return None
@@ -149,11 +154,13 @@ def _parse(kind: type[Any], raw: Any, at: tuple[str, ...], problems: list[Proble
     try:
         return adapter(kind).validate_json(json.dumps(raw))
     except ValidationError as error:
-        problems += problems_in(error, raw, at)
+        whole = Scan if kind is Blocks else kind  # whose fields are those of the file
+        problems += problems_in(error, raw, at, kind=whole)
     except (TypeError, ValueError) as error:
         problems.append(Problem(at=at, message=f"not plain JSON values: {error}"))
     except ScanPipelineError as error:
-        problems.append(Problem(at=at, message=str(error)))
+        place = place_of(kind, raw, str(error))
+        problems.append(Problem(at=(*at, *place), message=str(error)))
     return None
 
 

@@ -1,12 +1,14 @@
 """What a parser refuses of a scan file, in words of our own: what was found, what was expected."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from scan_pipeline.core.value import record
+from scan_pipeline.sources.field_names import unknown_field
 
 
 @record
@@ -38,22 +40,31 @@ _WANTED: Final[Mapping[str, str]] = {
 }
 """What was wanted, by pydantic's word for what is wrong (pydantic 2.14, `ErrorDetails.type`)."""
 
+_WORD: Final = re.compile(r"[a-z_]{1,40}")
+"""What is shown where one word of a list was wanted: a misspelt one, and hardly a secret."""
+
 _NOT_THERE: Final = object()
 _UNKNOWN: Final = ("unexpected_keyword_argument", "extra_forbidden")
 
 
 @record
 class _Refused:
-    """One error of pydantic's: the field, whether a branch of a union stood in its path, words."""
+    """One error of pydantic's: the field, whether a branch of a union stood in its path, words.
+
+    `counted` says that it is about how many there are.
+    """
 
     at: tuple[str | int, ...]
     branch: bool
+    counted: bool
     shown: str
     wanted: str | None
     message: str
 
 
-def problems_in(error: ValidationError, raw: Any, at: tuple[str | int, ...]) -> list[Problem]:
+def problems_in(
+    error: ValidationError, raw: Any, at: tuple[str | int, ...], *, kind: Any
+) -> list[Problem]:
     """Return what a validation refused, a problem for each field.
 
     Where a field may be one of several kinds, what is wrong is told once: of the kind that was got
@@ -63,33 +74,40 @@ def problems_in(error: ValidationError, raw: Any, at: tuple[str | int, ...]) -> 
         error: of the validation.
         raw: what was validated.
         at: path of the raw value in the file.
+        kind: what it was validated as.
     """
-    refused = list(_refused(error, raw))
+    refused = list(_refused(error, raw, kind))
     deeper = {each.at[:n] for each in refused for n in range(len(each.at))}
-    kept = [each for each in refused if not (each.branch and each.at in deeper)]
+    # A list whose items were refused is told of as empty too: it is not.
+    kept = [each for each in refused if not ((each.branch or each.counted) and each.at in deeper)]
     problems = list[Problem]()
     for each in kept:
         same = [other for other in kept if other.at == each.at]
         wanted = [other.wanted for other in same if other.wanted is not None]
         if each.branch and len(wanted) > 1:
-            told = f"found {each.shown}; expected {', or '.join(dict.fromkeys(wanted))}"
+            shown = next((o.shown for o in same if o.shown not in _KINDS.values()), each.shown)
+            told = f"found {shown}; expected {', or '.join(dict.fromkeys(wanted))}"
         else:
             told = each.message
         problems.append(Problem(at=(*at, *each.at), message=told))
     return list(dict.fromkeys(problems))
 
 
-def _refused(error: ValidationError, raw: Any) -> Iterator[_Refused]:
+def _refused(error: ValidationError, raw: Any, record_kind: Any) -> Iterator[_Refused]:
     for each in error.errors():
         path = tuple(_fields(each["loc"], raw, missing=each["type"] == "missing"))
         shown = _shown(each)
         wanted = _wanted(each["type"], each.get("ctx") or {})
+        unknown = each["type"] in _UNKNOWN
         yield _Refused(
             at=path,
             branch=len(path) < len(each["loc"]),
+            counted=each["type"] == "too_short",
             shown=shown,
             wanted=wanted,
-            message=_told(each["msg"], each["type"], shown, wanted),
+            message=unknown_field(record_kind, path)
+            if unknown
+            else _told(each["msg"], each["type"], shown, wanted),
         )
 
 
@@ -116,7 +134,11 @@ def _inside(raw: Any, step: str | int) -> Any:
 def _shown(error: Mapping[str, Any]) -> str:
     """Return what was found, in a word where it could be a secret or is long."""
     found, hidden = error["input"], {"auth", "headers"}.intersection(map(str, error["loc"]))
-    return "something else" if hidden else _KINDS.get(type(found)) or json.dumps(found)
+    if hidden:
+        return "something else"
+    if error["type"] == "literal_error" and isinstance(found, str) and _WORD.fullmatch(found):
+        return found
+    return _KINDS.get(type(found)) or json.dumps(found)
 
 
 def _wanted(kind: str, about: Mapping[str, Any]) -> str | None:
@@ -146,8 +168,6 @@ def _wanted(kind: str, about: Mapping[str, Any]) -> str | None:
 def _told(message: str, kind: str, shown: str, wanted: str | None) -> str:
     if kind == "missing":
         return "missing; expected a value"
-    if kind in _UNKNOWN:
-        return "unknown field; remove it or correct its name"
     if wanted is None:
         plain = message.removeprefix("Value error, ")
         return f"{plain[0].lower()}{plain[1:]}, found {shown}"

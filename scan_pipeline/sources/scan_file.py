@@ -5,7 +5,7 @@ The file is a mapping of attributes, or a Dagster component file that holds such
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,8 @@ from scan_pipeline.core.scan import SCAN_NAME, Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.adapter_loading import make_importable
 from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
+from scan_pipeline.sources.face_settings import FACE, read_settings
+from scan_pipeline.sources.field_names import unlisted
 from scan_pipeline.sources.file_problems import Problem
 from scan_pipeline.sources.yaml_facts import (
     FactsReader,
@@ -31,8 +33,8 @@ COMPONENT_FIELDS: Final = frozenset(
 )
 """Top-level fields of a Dagster component file (ComponentFileModel of dagster 1.13.27)."""
 
-FACE: Final = "dagster"
-"""Attribute of a component that speaks of its face in Dagster and never reaches the scan."""
+SCAN_TYPE: Final = "scan_pipeline.components.Scan"
+"""The type of a component that is a scan, whatever else its file holds."""
 
 _MISNAMED: Final = Problem(
     at=("name",),
@@ -44,7 +46,6 @@ _TRIAL: Final = Problem(
     message="found trial; expected full or bounded: a trial is asked for by the command, "
     "scan-pipeline run FILE --trial PAGES",
 )
-_UNKNOWN: Final = "unknown field; remove it or correct its name"
 
 
 class LocatedScanFileError(ScanFileError):
@@ -92,6 +93,8 @@ class ScanDocument:
         Raises:
             LocatedScanFileError: everything that is wrong, line by line.
         """
+        if self.problems and not self.attributes:
+            raise self.refused()
         make_importable(self.path)
         try:
             scan = parse_scan(self.attributes)
@@ -167,21 +170,36 @@ def _document(path: Path, root: yaml.Node) -> ScanDocument | None:
     if "attributes" not in value and "type" not in value:
         return ScanDocument(path=path, node=root, attributes=value, problems=tuple(reader.problems))
     attributes = value.get("attributes")
-    if not isinstance(attributes, dict) or not {"source", "contract"} & attributes.keys():
+    if not isinstance(attributes, dict):
+        if value.get("type") != SCAN_TYPE:
+            return None
+        told = "missing; expected the scan's facts, a mapping"
+        missing = FileProblem(line=line_of(root, ("attributes",)), at=("attributes",), message=told)
+        problems = (missing, *_beside(root, value))
+        return ScanDocument(path=path, node=root, attributes={}, problems=problems)
+    if value.get("type") != SCAN_TYPE and not {"source", "contract"} & attributes.keys():
         return None
-    attributes.pop(FACE, None)
     inner = next(node for name, node in root.value if name.value == "attributes")
-    unknown = [
-        FileProblem(line=line_of(root, (name,)), at=(name,), message=_UNKNOWN)
-        for name in value
-        if name not in COMPONENT_FIELDS
-    ]
+    _, wrong = read_settings(attributes.pop(FACE, None))
     found = [
         FileProblem(line=each.line, at=each.at[1:], message=each.message)
         for each in reader.problems
         if each.at[:1] == ("attributes",)
     ]
-    return ScanDocument(path=path, node=inner, attributes=attributes, problems=(*unknown, *found))
+    placed = [
+        FileProblem(line=line_of(inner, each.at), at=each.at, message=each.message)
+        for each in wrong
+    ]
+    problems = (*_beside(root, value), *found, *placed)
+    return ScanDocument(path=path, node=inner, attributes=attributes, problems=problems)
+
+
+def _beside(root: yaml.Node, value: Mapping[str, Any]) -> Iterator[FileProblem]:
+    """Yield what stands beside the attributes of a component and is no field of one."""
+    for name in value:
+        if name not in COMPONENT_FIELDS:
+            told = unlisted(name, sorted(COMPONENT_FIELDS))
+            yield FileProblem(line=line_of(root, (name,)), at=(name,), message=told)
 
 
 def _not_yaml(error: Exception) -> FileProblem:

@@ -62,7 +62,8 @@ class SecretRef:
             return handler(raw)
         except ValidationError:
             pass
-        raise ContractError(f"found a {type(raw).__name__} that names no secret; {_EXPECTED}")
+        found = "a text" if isinstance(raw, str) else "something else"
+        raise ContractError(f"found {found} that names no secret; {_EXPECTED}")
 
     def resolve(self, environ: Mapping[str, str], *, base: Path | None = None) -> str:
         """Read the secret; call it where the request is built, and keep the result nowhere.

@@ -9,13 +9,14 @@ import dagster as dg
 import pytest
 
 from scan_pipeline.components.analysis import partial_asset, verified_asset
-from scan_pipeline.components.face import Face, FaceSettings
+from scan_pipeline.components.face import Face
 from scan_pipeline.components.generations import add_generation
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.scan import scan_definitions
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.registry import Registry
 from scan_pipeline.simulator.scenario import Scenario
+from scan_pipeline.sources.face_settings import FaceSettings
 from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.receipts import StoredReceipt

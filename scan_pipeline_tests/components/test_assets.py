@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from scan_pipeline.components.face import FaceSettings
 from scan_pipeline.simulator.scenarios import scenario
+from scan_pipeline.sources.face_settings import FaceSettings
 
 NIGHT, NEXT_NIGHT = "20261130T020000Z", "20261201T020000Z"
 KEYS = [f"customers/{stage}" for stage in ("pages", "records", "reconciliation", "receipt")]

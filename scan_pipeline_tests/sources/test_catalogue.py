@@ -93,7 +93,8 @@ def test_inline_schema_is_read(things):
     ],
 )
 def test_unknown_field_is_refused_with_its_path(problems, path):
-    assert problems({path: 1}) == {path: "unknown field; remove it or correct its name"}
+    ((field, message),) = problems({path: 1}).items()
+    assert (field, message.partition(";")[0]) == (path, "unknown field")
 
 
 @pytest.mark.parametrize(("edits", "path"), WRONG_TYPES)

@@ -33,7 +33,7 @@ def told(edit, changes):
         ("contract.limits", {"pages": 1.5}, "found 1.5; expected an integer"),
         ("contract.accept", {"nonconforming": -1}, "found -1; expected 0 or more"),
         ("schedule", "daily", "found a text; expected a mapping"),
-        ("contract.more", 1, "unknown field; remove it or correct its name"),
+        ("contract.model", 1, "unknown field; did you mean mode?"),
         ("source.next", ..., "missing; expected a value"),
     ],
 )
@@ -51,15 +51,15 @@ def test_field_of_several_kinds_is_told_once_with_all_that_would_do(edit):
     problems = told(edit, {"contract.expect": {"id_sequence": sequence}, "source.count": count})
 
     assert problems == [
-        ("contract.expect.id_sequence.last", "found a text; expected an integer, or count")
+        ("contract.expect.id_sequence.last", "found all; expected an integer, or count")
     ]
 
 
 def test_list_that_was_meant_is_told_of_its_items_alone(edit):
-    problems = told(edit, {"record_schema": [{"name": "id", "type": 5}, {"name": "x"}]})
+    problems = told(edit, {"record_schema": [{"name": 5, "type": "int64"}, {"name": "x"}]})
 
     assert problems == [
-        ("record_schema.0.type", "found 5; expected a text"),
+        ("record_schema.0.name", "found 5; expected a text"),
         ("record_schema.1.type", "missing; expected a value"),
     ]
 
@@ -74,3 +74,50 @@ def test_no_word_of_the_library_is_left(edit):
     assert len(problems) == 5
     for word in ("input", "valid", "tuple", "dataclass", "Column", "literal"):
         assert word not in words
+
+
+def test_word_that_is_none_of_a_list_is_shown_where_it_can_be_no_secret(edit):
+    count = {"at": "total", "exactness": "exakt"}
+    assert told(edit, {"source.count": count}) == [
+        ("source.count.exactness", "found exakt; expected exact or estimate")
+    ]
+    assert told(edit, {"source.method": "S3cr3t"}) == [
+        ("source.method", "found a text; expected GET or POST")
+    ]
+
+
+def test_list_whose_items_are_wrong_is_not_told_to_be_empty(edit):
+    (problem,) = told(edit, {"source.next.ends_when": [{"is": "nothing"}]})
+
+    assert problem[0] == "source.next.ends_when.0.is"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "message"),
+    [
+        ({"source.auth": {"bearer": "s3cr3t"}}, "source.auth.bearer", "found a text that names no"),
+        ({"source.auth": {}}, "source.auth", "auth needs exactly one of"),
+        (
+            {"source.snapshot": {"at": "v", "send_as": "v", "rotates": True}}
+            | {"source.snapshot.travels_in": "continuation"},
+            "source.snapshot",
+            "a version whose name rotates",
+        ),
+    ],
+)
+def test_rule_over_several_fields_is_told_where_it_belongs(edit, changes, field, message):
+    """The record raises it without a place; what it is about is found by leaving members out."""
+    ((at, found),) = told(edit, changes)
+
+    assert (at, found[: len(message)]) == (field, message)
+
+
+def test_likely_name_is_told_else_all_there_are(edit):
+    assert told(edit, {"contract.keys": ["id"]}) == [
+        ("contract.keys", "unknown field; did you mean key?")
+    ]
+    ((_, message),) = told(edit, {"contract.limits": {"most": 1}})
+    assert message.startswith("unknown field; expected one of: over_count, pages, records")
+    assert told(edit, {"source.surprise": 1}) == [
+        ("source.surprise", "unknown field; remove it or correct its name")
+    ]

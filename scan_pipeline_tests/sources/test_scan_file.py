@@ -221,3 +221,30 @@ def test_file_that_cannot_be_read_is_a_contract_error(tmp_path: Path) -> None:
     for name in ("nowhere.yaml", "latin.yaml"):
         with pytest.raises(ContractError, match=name):
             read_scan_file(tmp_path / name)
+
+
+COMPONENT = "type: scan_pipeline.components.Scan\nattributes:\n" + "".join(
+    f"  {line}\n" for line in RIGHT.splitlines()
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (COMPONENT.replace("attributes:", "atributes:"), [(1, "attributes"), (2, "atributes")]),
+        (COMPONENT.replace("contract:", "contact:").replace("source:", "sauce:"), None),
+        (f"{COMPONENT}  dagster: {{prefix: [bronze]}}\n", [(13, "dagster.prefix")]),
+        ("- name: shop\n", [(1, "file")]),
+    ],
+    ids=["misspelt", "nothing of a scan", "unknown place", "list"],
+)
+def test_component_that_is_a_scan_is_told_of_by_line(
+    tmp_path: Path, text: str, expected: list[tuple[int, str]] | None
+) -> None:
+    """Its type says that it is one, whatever else is there; its place in Dagster is looked at."""
+    found = problems(tmp_path, text)
+
+    if expected is None:
+        assert {field for _, field in found} == {"source", "sauce", "contract", "contact"}
+    else:
+        assert found == expected

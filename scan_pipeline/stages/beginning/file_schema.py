@@ -12,15 +12,15 @@ from dataclasses import is_dataclass
 from typing import Any, Final
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
 from scan_pipeline.core.scan import SCAN_NAME
 from scan_pipeline.sources.catalogue import Blocks
+from scan_pipeline.sources.face_settings import FACE, FaceSettings
 from scan_pipeline.sources.protocols import MODULES, protocol
 from scan_pipeline.sources.provider_facts import provider_facts, provider_names
-from scan_pipeline.sources.scan_file import COMPONENT_FIELDS, FACE
-from scan_pipeline.stages.records.schema import TYPES
+from scan_pipeline.sources.scan_file import COMPONENT_FIELDS
 
 TITLE: Final = "Scan file of scan_pipeline"
 
@@ -31,14 +31,6 @@ _ONE_OF_THEM: Final = ("Auth", "SecretRef")
 _LISTED: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8,}.*)*)", re.MULTILINE)
 """A field and its description, in the attributes of a docstring of Google's style."""
 
-_PLACES: Final = {
-    "key_prefix": {"type": "array", "items": {"type": "string"}},
-    "group": {"type": "string"},
-    "owners": {"type": "array", "items": {"type": "string"}},
-    "pool": {"type": "string"},
-}
-"""The `dagster` block of a component (components.face.FaceSettings, which rests on Dagster)."""
-
 
 def scan_file_schema() -> dict[str, Any]:
     """Return the schema; every protocol is imported for it, so that every extra is needed.
@@ -47,28 +39,23 @@ def scan_file_schema() -> dict[str, Any]:
         ConfigurationError: an extra is missing.
     """
     kinds = {name: protocol(name).facts for name in MODULES}
-    wanted = [(name, "validation", TypeAdapter(kind)) for name, kind in kinds.items()]
+    parsed = {**kinds, "blocks": Blocks, "face": FaceSettings}
+    mode: JsonSchemaMode = "validation"
     named, shared = TypeAdapter.json_schemas(
-        [*wanted, ("blocks", "validation", TypeAdapter(Blocks))],  # pyright: ignore[reportArgumentType]  # its literal word
+        [(name, mode, TypeAdapter[Any](kind)) for name, kind in parsed.items()],
         ref_template=f"{_DEFINITIONS}{{model}}",
         schema_generator=_Described,
     )
     definitions = shared["$defs"]
-    names = {name: _name(named[name, "validation"]) for name in kinds}  # pyright: ignore[reportArgumentType]
-    blocks = definitions.pop(_name(named["blocks", "validation"]))  # pyright: ignore[reportArgumentType]
+    names = {name: _name(named[name, mode]) for name in kinds}
+    blocks = definitions.pop(_name(named["blocks", mode]))
     definitions["Source"] = _source(names, definitions)
     for each in provider_names():
         definitions[f"provider_{each}"] = _of_provider(each, names, definitions)
-    definitions["Column"]["properties"]["type"]["enum"] = list(TYPES)
     # A trial is asked for by the command, never by a file.
     definitions["Contract"]["properties"]["mode"]["enum"].remove("trial")
     scan = _scan(blocks)
-    face = {
-        "type": "object",
-        "description": "Its place in a project's Dagster; nothing here reaches the scan.",
-        "properties": _PLACES,
-        "additionalProperties": False,
-    }
+    face = {"$ref": f"{_DEFINITIONS}{_name(named['face', mode])}"}
     inner = {**scan, "properties": {**scan["properties"], FACE: face}}
     definitions["Scan"], definitions["ScanOfAComponent"] = scan, inner
     return {

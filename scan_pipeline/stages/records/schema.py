@@ -13,9 +13,10 @@ from scan_pipeline.core.column_names import GENERATION, is_ours
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.scan import Column, RecordSchema
 from scan_pipeline.core.value import record
+from scan_pipeline.core.vocabulary import ColumnType
 from scan_pipeline.store.table_schema import check_table_schema
 
-TYPES: Final[Mapping[str, pa.DataType]] = {
+TYPES: Final[Mapping[ColumnType, pa.DataType]] = {
     "string": pa.string(),
     "int64": pa.int64(),
     "float64": pa.float64(),
