@@ -17,7 +17,6 @@ def generations_of(name: str) -> dg.DynamicPartitionsDefinition:
     return dg.DynamicPartitionsDefinition(name=f"{name}_generations")
 
 
-
 @record
 class Face:
     """The names of one scan in Dagster.

@@ -11,13 +11,14 @@ from dagster.components.testing import create_defs_folder_sandbox
 
 from scan_pipeline.components import Inventory, Scan
 from scan_pipeline.components.analysis import verified_asset
-from scan_pipeline.components.face import Face, FaceSettings
+from scan_pipeline.components.face import Face
 from scan_pipeline.components.inventory import inventory_definitions
 from scan_pipeline.components.scan import scan_definitions
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.operation import Schedule
 from scan_pipeline.simulator.faults import SnapshotExpired
 from scan_pipeline.simulator.script import Script
+from scan_pipeline.sources.face_settings import FaceSettings
 from scan_pipeline.stages.inventory import VerifiedInventory
 from scan_pipeline.stages.unlock import VerifiedCollection
 from scan_pipeline_tests.components.conftest import Ran
