@@ -1,7 +1,7 @@
 """Who calls, taken from the connection and never from an argument.
 
 Over stdio it is the user who launched the server; over HTTP whoever the bearer token stands for, by
-the policy's SHA-256 of it, or the subject that an OAuth token verifier reports. Both are asked
+the policy's SHA-256 of it, or by the subject of an OAuth issuer's access token. Both are asked
 again for every call.
 """
 
@@ -15,6 +15,7 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
 from scan_pipeline.agents.failures import PolicyError, ReaderError
+from scan_pipeline.agents.oauth import UNJUDGED
 from scan_pipeline.agents.policy import Policy
 
 
@@ -55,7 +56,11 @@ def caller_by_token(policy: Policy, *, verified_by_policy: bool) -> str:
         ReaderError: nobody was authenticated, or the policy does not know them.
     """
     token = get_access_token()
-    subject = None if token is None else token.subject or token.client_id
+    if token is not None and (token.claims or {}).get(UNJUDGED):
+        raise ReaderError(
+            "retry", UNJUDGED, "the issuer of tokens does not answer, and nobody is known till then"
+        )
+    subject = None if token is None else token.subject
     for name, one in policy.principals.items():
         known = name if verified_by_policy else one.subject
         if subject and known == subject and not one.revoked:

@@ -32,6 +32,7 @@ from pydantic import Field, ValidationError
 
 from scan_pipeline.agents.actions import Action, check_actions
 from scan_pipeline.agents.failures import PolicyError
+from scan_pipeline.agents.oauth import OAuth
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.errors import ConfigurationError
 from scan_pipeline.core.value import NaturalInt, PositiveInt, adapter, record
@@ -105,7 +106,7 @@ class Principal:
         tenant: the tenant whose rows it sees; None for a reader above tenants.
         local_users: users of this machine who are this principal over stdio.
         token_sha256: SHA-256 (hex) of bearer tokens that are this principal over HTTP.
-        subject: the subject that an OAuth token verifier reports for it.
+        subject: the `sub` of its access tokens over HTTP, where the policy names an issuer.
         revoked: whether it may do nothing any more.
     """
 
@@ -163,6 +164,7 @@ class Policy:
     tenants: tuple[_Name, ...] = ()
     limits: Limits = Limits()
     actions: Mapping[_Name, Action] = field(default_factory=dict[str, Action])
+    oauth: OAuth | None = None
     version: Literal[1] = 1
 
     def __post_init__(self) -> None:
@@ -172,6 +174,10 @@ class Policy:
         for what, named in (("token", tokens), ("local user", users), ("subject", subjects)):
             if len(set(named)) != len(named):
                 raise ConfigurationError(f"a {what} stands for two principals; expected one each")
+        if self.oauth is not None and tokens:
+            raise ConfigurationError(
+                "found oauth beside token_sha256; expected one: an issuer's tokens, or the policy's"
+            )
         for name, one in self.principals.items():
             self._check(name, one)
         check_actions(self.actions, principals=self.principals, scans=self.scans)

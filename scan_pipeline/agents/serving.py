@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import MCPServer
-from pydantic import AnyHttpUrl
 
 from scan_pipeline.agents.audit_log import audit_log, keyed_in
 from scan_pipeline.agents.authentication import (
@@ -17,6 +17,7 @@ from scan_pipeline.agents.authentication import (
 )
 from scan_pipeline.agents.desk import Desk
 from scan_pipeline.agents.ledger import Ledger
+from scan_pipeline.agents.oauth_tokens import OAuthTokens
 from scan_pipeline.agents.policy import Policy, Principal, ScanPolicy, View, load_policy
 from scan_pipeline.agents.server import create_server
 from scan_pipeline.core.scan import Scan
@@ -80,19 +81,36 @@ def stdio_server(desk: Desk, *, user: str | None = None) -> MCPServer:
 
 
 def http_server(desk: Desk, *, url: str) -> MCPServer:
-    """Return the server for callers with bearer tokens that the policy names.
+    """Return the server for callers with bearer tokens: the policy's own, or an OAuth issuer's.
+
+    Which of the two it is, the policy says when the server begins; one that changes its mind lets
+    nobody in until the server is launched again.
 
     Args:
         desk: what every operation needs.
         url: the server's own address, as its callers know it.
+
+    Raises:
+        PolicyError: the policy cannot be read.
     """
-    resource = AnyHttpUrl(url)
+    oauth = desk.policy().oauth
+    verifier: TokenVerifier = (
+        PolicyTokens(desk.policy, resource=url)
+        if oauth is None
+        else OAuthTokens(desk.policy, resource=url)
+    )
     return create_server(
         desk,
-        caller=lambda: caller_by_token(desk.policy(), verified_by_policy=True),
+        caller=lambda: caller_by_token(desk.policy(), verified_by_policy=oauth is None),
         log=audit_log(desk.workspace),
-        verifier=PolicyTokens(desk.policy, resource=url),
-        auth=AuthSettings(
-            issuer_url=resource, resource_server_url=resource, validate_token_resource=True
+        verifier=verifier,
+        # From text: an address that is parsed before is given a slash, and is another issuer then.
+        auth=AuthSettings.model_validate(
+            {
+                "issuer_url": url if oauth is None else oauth.issuer,
+                "resource_server_url": url,
+                "required_scopes": [*oauth.scopes] if oauth and oauth.scopes else None,
+                "validate_token_resource": True,
+            }
         ),
     )
