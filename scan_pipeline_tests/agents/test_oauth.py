@@ -148,7 +148,6 @@ def test_token_that_is_not_the_issuers_for_this_server_now_is_nobodys(served):
     assert served.knock(issuer.token(scope="openid")).status_code == 403
     assert served.knock(issuer.token(scope=None, scp=["scan:read"])).status_code == 200
     assert issuer.asked.count("/jwks") == 1  # made-up keys have it asked for no more often
-    assert not any(token in json.dumps(served.readers.log) for token in bad.values())
 
 
 def test_subject_is_the_principal_that_the_policy_says_and_no_name(served):
@@ -184,6 +183,7 @@ def test_subject_is_the_principal_that_the_policy_says_and_no_name(served):
     assert second["page"]["number"] == 2
     assert failure(revoked) == ("ask_for_access", "not_authenticated")
     assert {each["principal"] for each in served.readers.log} == {"ana", "bob", ""}
+    assert "eyJ" not in json.dumps(served.readers.log)
 
 
 class Kept:
