@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "findings": "scan_pipeline.cli.findings:findings",
     "audit": "scan_pipeline.cli.audit:audit",
     "restage": "scan_pipeline.cli.restage:restage",
+    "acknowledge": "scan_pipeline.cli.acknowledge:acknowledge",
     "read": "scan_pipeline.cli.read:read",
     "export": "scan_pipeline.cli.export:export",
     "changes": "scan_pipeline.cli.changes:changes",

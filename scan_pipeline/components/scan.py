@@ -8,6 +8,7 @@ from typing import Any, Final
 import dagster as dg
 from pydantic import BaseModel
 
+from scan_pipeline.components.acknowledging import acknowledge_job
 from scan_pipeline.components.alerts import alert_sensor
 from scan_pipeline.components.assets import scan_assets
 from scan_pipeline.components.face import Face
@@ -143,7 +144,7 @@ def scan_definitions(
     nights = [] if belongs is None else [night_sensor(face, inventory=belongs, job=job)]
     return dg.Definitions(
         assets=scan_assets(scan, face=face),
-        jobs=[job, naming],
+        jobs=[job, naming, acknowledge_job(face)],
         schedules=schedules,
         sensors=[
             launch_sensor(face, naming=naming, job=job),

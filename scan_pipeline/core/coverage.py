@@ -6,6 +6,7 @@ generation is worth.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from scan_pipeline.core.assumptions import Assumption, assumptions
@@ -15,7 +16,7 @@ from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.second_walk import why_not_equal
 from scan_pipeline.core.value import record
-from scan_pipeline.core.vocabulary import ConclusionScope, CoverageStatus
+from scan_pipeline.core.vocabulary import ConclusionScope, CoverageStatus, Withheld
 from scan_pipeline.core.walk_evidence import WalkEvidence
 
 
@@ -29,6 +30,7 @@ class Judgement:
         reasons: why it is no more than that, in plain sentences; empty when verified.
         assumptions: what has to be believed.
         findings: findings that the judgement itself adds.
+        withheld: what alone keeps it from being accepted, and a person may acknowledge.
     """
 
     status: CoverageStatus
@@ -36,6 +38,7 @@ class Judgement:
     reasons: tuple[str, ...]
     assumptions: tuple[Assumption, ...]
     findings: tuple[Finding, ...]
+    withheld: tuple[Withheld, ...] = ()
 
 
 RANK: Final[dict[CoverageStatus, int]] = {
@@ -79,14 +82,57 @@ WITHOUT_FIGURES: Final = ("not_reconcilable", "data_key_destroyed")
 """Findings of the records stage that say why there are no figures."""
 
 
+SWUNG: Final = "swing_exceeded"
+"""The finding that the number of records moved further than expected."""
+
+
 def judge(
     scan: Scan,
     walk: WalkEvidence,
     figures: Reconciliation,
     *,
     staged: Sequence[Finding] = (),
+    acknowledged: bool = False,
 ) -> Judgement:
     """Judge one generation.
+
+    A swing says nothing of coverage. Where a generation would be accepted but for it, and nobody
+    acknowledged it, the generation is withheld: as long as it is, it speaks of observed pages only.
+
+    Args:
+        scan: the scan.
+        walk: the events summed up.
+        figures: the reconciliation.
+        staged: findings of the records stage; see `_judged`.
+        acknowledged: whether a person acknowledged the swing.
+    """
+    judged = _judged(scan, walk, figures, staged=staged)
+    if not any(each.code == SWUNG for each in figures.findings):
+        return judged
+    believed = _judged(scan, walk, figures, staged=staged, believed=SWUNG)
+    if not accepted(scan, believed, nonconforming=figures.nonconforming):
+        return judged
+    if acknowledged:
+        return believed
+    waits = f"withheld until a person acknowledges it: scan-pipeline acknowledge {scan.name}"
+    return replace(
+        judged,
+        status="unknown",
+        scope="observed_pages_only",
+        reasons=(*judged.reasons, waits),
+        withheld=("swing",),
+    )
+
+
+def _judged(
+    scan: Scan,
+    walk: WalkEvidence,
+    figures: Reconciliation,
+    *,
+    staged: Sequence[Finding],
+    believed: str | None = None,
+) -> Judgement:
+    """Judge one generation by its evidence.
 
     `verified` needs all of: the walk finished by the declared end signal; its consistency held
     throughout; the chain is intact; no finding weighs `error` or `warning`; every expectation
@@ -100,6 +146,7 @@ def judge(
         staged: findings of the records stage. Its errors are in the figures already, but for the
             one that there are no figures; its warnings (a list cut inside a record) keep a
             generation from being verified.
+        believed: code of a warning that is no doubt, since somebody's word stands for it.
     """
     added = tuple(_judged_findings(scan, walk, figures))
     inside = tuple(
@@ -109,7 +156,7 @@ def judge(
         added = tuple(each for each in added if each.code != "no_denominator")  # none was looked at
     findings = (*walk.findings, *inside, *figures.findings, *added)
     errors = [each for each in findings if each.severity == "error"]
-    doubts = [each for each in findings if each.severity == "warning"]
+    doubts = [each for each in findings if each.severity == "warning" and each.code != believed]
     finished = walk.traversal == "finished"
     exact = [each for each in figures.expectations if each.name != "swing"]
     missed = [each.name for each in exact if each.result == "missed"]
@@ -160,8 +207,11 @@ def judge(
 
 
 def accepted(scan: Scan, judgement: Judgement, *, nonconforming: int) -> bool:
-    """Say whether the judgement is at least what the contract accepts; a trial never is."""
-    if scan.contract.mode == "trial":
+    """Say whether the judgement is at least what the contract accepts.
+
+    A trial never is, and what is withheld is not yet.
+    """
+    if scan.contract.mode == "trial" or judgement.withheld:
         return False
     status, scope = accept_level(scan.contract)
     return nonconforming <= scan.contract.accept.nonconforming and satisfies(

@@ -317,7 +317,8 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
         "swing_exceeded": _kind(
             "warning",
             "the number of records moved more than allowed since the last accepted generation",
-            "confirm the change with the owner of the source, then raise expect.swing",
+            "confirm the change with the owner of the source, then `scan-pipeline acknowledge` it; "
+            "or raise expect.swing and restage",
         ),
         "not_reconcilable": _kind(
             "error",

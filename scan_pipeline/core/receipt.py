@@ -18,6 +18,7 @@ from scan_pipeline.core.vocabulary import (
     Severity,
     StopReason,
     Traversal,
+    Withheld,
 )
 
 MERKLE_DEFINITION: Final = "scan-pipeline/merkle/v1"
@@ -178,6 +179,23 @@ class ReleasePolicy:
 
 
 @record
+class ReceiptAcknowledgement:
+    """Whose word this receipt rests on, beside the evidence.
+
+    Attributes:
+        acknowledgement_id: digest of the signed acknowledgement, which lies beside the receipts.
+        by: who says so.
+        because: why.
+        said_at: the moment, RFC 3339 in UTC.
+    """
+
+    acknowledgement_id: str
+    by: str
+    because: str
+    said_at: str
+
+
+@record
 class Receipt:
     """The account of one generation. Counts are records unless named otherwise; times are UTC."""
 
@@ -239,6 +257,8 @@ class Receipt:
     release_policy: ReleasePolicy
     statement: str
     second_walk: SecondWalk | None = None
+    withheld: tuple[Withheld, ...] = ()
+    acknowledgement: ReceiptAcknowledgement | None = None
     redacts: str | None = None
     """Id of the receipt that this one stands for, which named a record that was erased since."""
 

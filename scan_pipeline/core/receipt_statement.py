@@ -17,7 +17,7 @@ STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:scan-pipeline:collection-completeness-receipt:v1"
 
 
-LATER: Final = frozenset({"second_walk", "redacts"})
+LATER: Final = frozenset({"second_walk", "withheld", "acknowledgement", "redacts"})
 """Members that receipts did not have from the beginning."""
 
 _RECEIPT = TypeAdapter(Receipt)
@@ -38,7 +38,7 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
     So receipts that were signed before there were such members keep their bytes.
     """
     told = _RECEIPT.dump_python(receipt, mode="json")
-    return {name: each for name, each in told.items() if each is not None or name not in LATER}
+    return {name: each for name, each in told.items() if each or name not in LATER}
 
 
 def statement_bytes(receipt: Receipt) -> bytes:

@@ -63,6 +63,9 @@ AssumptionBasis: TypeAlias = Literal["provider_documented", "user_declared", "ob
 Severity: TypeAlias = Literal["error", "warning", "note"]
 """`error` makes coverage failed, `warning` keeps it from being verified, `note` decides nothing."""
 
+Withheld: TypeAlias = Literal["swing"]
+"""Why a receipt is withheld that would be accepted without: until a person acknowledges it."""
+
 Outcome: TypeAlias = Literal["met", "missed", "not_evaluated"]
 """The result of an expectation; what was not evaluated has not failed."""
 

@@ -13,6 +13,7 @@ from scan_pipeline.core.receipt_statement import predicate_of, receipt_json
 from scan_pipeline.core.reconciliation import Reconciliation, no_figures
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.second_walk import SecondWalk
+from scan_pipeline.stages.acknowledged import acknowledged_in
 from scan_pipeline.stages.auditing.members import (
     copied,
     is_redacted,
@@ -258,6 +259,9 @@ class Audit:
             digests=digests,
             pinned={},
             clock=self._workspace.clock,
+            acknowledgement=acknowledged_in(
+                store.opened().facts, self._scan, workspace=self._workspace
+            ),
         )
         return members(receipt_json(receipt))
 

@@ -22,6 +22,7 @@ from scan_pipeline.core.receipt import (
     PinnedTableEvidence,
     ProviderRevision,
     Receipt,
+    ReceiptAcknowledgement,
     ReceiptAssumption,
     ReceiptExpectation,
     ReceiptFinding,
@@ -53,6 +54,7 @@ def make_receipt(
     pinned: Pinned,
     clock: Callable[[], datetime],
     supersedes: str | None = None,
+    acknowledgement: ReceiptAcknowledgement | None = None,
 ) -> Receipt:
     """Write down what was covered.
 
@@ -67,8 +69,11 @@ def make_receipt(
         pinned: the tables of this generation, by content.
         clock: time in UTC.
         supersedes: id of the receipt of the same evidence that this one replaces.
+        acknowledgement: whose word a swing is believed on; None where nobody gave it.
     """
-    judgement = judge(scan, walk, figures, staged=findings)
+    judgement = judge(
+        scan, walk, figures, staged=findings, acknowledged=acknowledgement is not None
+    )
     told = (*walk.findings, *findings, *figures.findings, *judgement.findings)
     pages = [event for event in events if event.event == "page"]
     opened = events[0].facts
@@ -165,8 +170,12 @@ def make_receipt(
         ),
         evidence={name: _evidence(table, held, pin) for name, (table, held, pin) in pinned.items()},
         release_policy=_release_policy(judgement, accepted=is_accepted),
-        statement=_statement(scan, generation, judgement, figures, authorized),
+        statement=_statement(
+            scan, generation, judgement, figures, authorized, acknowledgement=acknowledgement
+        ),
         second_walk=walk.second,
+        withheld=judgement.withheld,
+        acknowledgement=acknowledgement,
     )
 
 
@@ -263,6 +272,8 @@ def _statement(
     judgement: Judgement,
     figures: Reconciliation,
     authorized: str,
+    *,
+    acknowledgement: ReceiptAcknowledgement | None,
 ) -> str:
     """Write the one plain sentence a reader may quote."""
     found = f"{figures.unique_keys:,} records of {scan.name}, generation {generation}"
@@ -273,6 +284,8 @@ def _statement(
             said = f"{found}, are {judgement.scope.replace('_', ' ')}, verified"
         case "corroborated", _:
             said = f"{found}, were equal in two whole walks"
+        case "unknown", _ if judgement.withheld:
+            said = f"{found}, are withheld: their number moved further than expected"
         case "unknown", "records_encountered_in_live_traversal":
             said = f"{found}, were met by a walk to the end; others may exist"
         case "unknown", "bounded_view":
@@ -285,4 +298,7 @@ def _statement(
             said = f"{found}, prove nothing about the whole: the evidence disagrees"
     if figures.nonconforming:
         said += f", {figures.nonconforming:,} of them not conforming to the schema"
+    swing = next((each for each in figures.expectations if each.name == "swing"), None)
+    if acknowledgement is not None and swing is not None and swing.result == "missed":
+        said += f"; {acknowledgement.by} acknowledged the change from {swing.expected:,} records"
     return f"{said}, as visible to {authorized}."

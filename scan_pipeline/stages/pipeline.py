@@ -11,6 +11,7 @@ import pyarrow as pa
 from scan_pipeline.core.contract_digests import ContractDigests, contract_digests
 from scan_pipeline.core.errors import ScanPipelineError
 from scan_pipeline.core.findings import Finding, finding
+from scan_pipeline.core.receipt import ReceiptAcknowledgement
 from scan_pipeline.core.receipt_statement import parse_statement, statement_bytes
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.core.scan import Scan
@@ -181,7 +182,12 @@ class Pipeline:
         self._read = self._read_back()
         return self._read[-1]
 
-    def receipt(self, *, supersedes: str | None = None) -> StoredReceipt:
+    def receipt(
+        self,
+        *,
+        supersedes: str | None = None,
+        acknowledgement: ReceiptAcknowledgement | None = None,
+    ) -> StoredReceipt:
         """Certify the generation, once, and publish it where it is accepted.
 
         Raises:
@@ -204,6 +210,7 @@ class Pipeline:
             pinned=self._pins(store),
             clock=self._workspace.clock,
             supersedes=supersedes,
+            acknowledgement=acknowledgement,
         )
         now: datetime = self._workspace.clock()
         signer = signing_signer(self._workspace.project, now=now, create="never")

@@ -1,9 +1,14 @@
 """Judge stored pages again after a fix of schema, key or expectation, without asking the source."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from scan_pipeline.core.acknowledgement import Acknowledgement
 from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.receipt import PinnedTableEvidence
 from scan_pipeline.core.scan import Scan, scan_json
+from scan_pipeline.stages.acknowledged import acknowledged_in
 from scan_pipeline.stages.naming import free_attempt
 from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.walking.contract_check import check_contract
@@ -14,7 +19,13 @@ from scan_pipeline.store.held_now import held_now
 from scan_pipeline.store.receipts import StoredReceipt
 
 
-def restage(scan: Scan, generation: str, *, workspace: Workspace) -> StoredReceipt:
+def restage(
+    scan: Scan,
+    generation: str,
+    *,
+    workspace: Workspace,
+    acknowledged: Acknowledgement | None = None,
+) -> StoredReceipt:
     """Parse, reconcile and judge a sealed generation's pages again, as a new generation.
 
     The pages stay where they are and are the new generation's evidence too; its receipt names the
@@ -24,6 +35,7 @@ def restage(scan: Scan, generation: str, *, workspace: Workspace) -> StoredRecei
         scan: the contract as it is now; its scope must be the old one's.
         generation: the sealed generation whose pages are used.
         workspace: where.
+        acknowledged: a person's word, signed, that the swing is real; None where nobody gave it.
 
     Raises:
         GateClosedError: the generation has no receipt.
@@ -44,8 +56,11 @@ def restage(scan: Scan, generation: str, *, workspace: Workspace) -> StoredRecei
     fresh = free_attempt(scan.name, generation, workspace=workspace)
     pipeline = Pipeline(scan, fresh, workspace=workspace, evidence=evidence)
     check_contract(scan, pipeline.schema)
-    _open(pipeline, scan, restages=generation, evidence=evidence, workspace=workspace)
-    return judge_again(pipeline, supersedes=old.receipt_id)
+    facts: dict[str, Any] = {"restages": generation, "evidence": evidence}
+    if acknowledged is not None:
+        facts["acknowledgement"] = acknowledged.reference.acknowledgement_id
+    _open(pipeline, scan, facts=facts, workspace=workspace)
+    return judge_again(pipeline, facts, supersedes=old.receipt_id, workspace=workspace)
 
 
 def is_restage(opened: Event) -> bool:
@@ -70,14 +85,27 @@ def finish_restage(
     restaged = workspace.receipts(scan.name).read(opened.facts["restages"], trust=workspace.trust)
     evidence = opened.facts["evidence"]
     pipeline = Pipeline(scan, generation, workspace=workspace, evidence=evidence)
-    return judge_again(pipeline, supersedes=restaged.receipt_id)
+    return judge_again(pipeline, opened.facts, supersedes=restaged.receipt_id, workspace=workspace)
 
 
-def judge_again(pipeline: Pipeline, *, supersedes: str) -> StoredReceipt:
-    """Bring a restaged generation to its receipt."""
+def judge_again(
+    pipeline: Pipeline, facts: Mapping[str, Any], *, supersedes: str, workspace: Workspace
+) -> StoredReceipt:
+    """Bring a restaged generation to its receipt.
+
+    Args:
+        pipeline: its stages.
+        facts: of its open event.
+        supersedes: id of the receipt that this one replaces.
+        workspace: where.
+
+    Raises:
+        TamperedError: the event names an acknowledgement that nobody signed.
+    """
+    acknowledgement = acknowledged_in(facts, pipeline.scan.name, workspace=workspace)
     pipeline.records()
     pipeline.reconciliation()
-    stored = pipeline.receipt(supersedes=supersedes)
+    stored = pipeline.receipt(supersedes=supersedes, acknowledgement=acknowledgement)
     pipeline.published()
     return stored
 
@@ -93,18 +121,17 @@ def _refuse_without_bodies(held: PinnedTableEvidence, scan: str, *, workspace: W
 
 
 def _open(
-    pipeline: Pipeline, scan: Scan, *, restages: str, evidence: str, workspace: Workspace
+    pipeline: Pipeline, scan: Scan, *, facts: Mapping[str, Any], workspace: Workspace
 ) -> None:
     """Commit the new generation's only event: the contract it is judged under, and whose pages."""
     store = workspace.store(scan.name, pipeline.generation)
-    first = workspace.store(scan.name, evidence).events()[0]
+    first = workspace.store(scan.name, facts["evidence"]).events()[0]
     opened = EventLog().open(
         {
             "scan": scan.name,
             "generation": pipeline.generation,
             "restart_of": None,
-            "restages": restages,
-            "evidence": evidence,
+            **facts,
             "contract": scan_json(scan),
             "schema_fingerprint": pipeline.schema.fingerprint,
             "digests": dict(pipeline.digests.__dict__),

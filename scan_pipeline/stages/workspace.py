@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx2
 
+from scan_pipeline.core.acknowledgement import Acknowledgement
 from scan_pipeline.core.amendment import Amendment
 from scan_pipeline.core.hold import Hold
 from scan_pipeline.core.scan import Scan
@@ -21,7 +22,12 @@ from scan_pipeline.store.lake import Lake
 from scan_pipeline.store.project import Project, find_project
 from scan_pipeline.store.receipts import ReceiptStore
 from scan_pipeline.store.sealing import Sealer
-from scan_pipeline.store.signed_notes import NoteStore, amendment_store, hold_store
+from scan_pipeline.store.signed_notes import (
+    NoteStore,
+    acknowledgement_store,
+    amendment_store,
+    hold_store,
+)
 from scan_pipeline.store.trust import Trust
 
 SIMULATOR = "simulator://"
@@ -111,6 +117,10 @@ class Workspace:
     def holds(self, scan: str) -> NoteStore[Hold]:
         """Return which generations of a scan are held."""
         return hold_store(self.lake, scan)
+
+    def acknowledgements(self, scan: str) -> NoteStore[Acknowledgement]:
+        """Return the acknowledgements of a scan's withheld receipts."""
+        return acknowledgement_store(self.lake, scan)
 
     def begin(self, scan: str) -> None:
         """Make sure of the keys before anything is written, creating them for a fresh local lake.

@@ -1,4 +1,4 @@
-"""Signed notes beside the receipts of a scan: amendments and holds, one file each, write-once.
+"""Signed notes beside a scan's receipts: amendments, holds, acknowledgements; write-once files.
 
     receipts/<scan>/<kind>/<generation>_<moment>.<kind>.json
 
@@ -13,6 +13,8 @@ from securesystemslib.signer import (  # re-exported there without `__all__`
     Signer,  # pyright: ignore[reportPrivateImportUsage]
 )
 
+from scan_pipeline.core.acknowledgement import PREDICATE_TYPE as ACKNOWLEDGEMENT
+from scan_pipeline.core.acknowledgement import Acknowledgement
 from scan_pipeline.core.amendment import PREDICATE_TYPE as AMENDMENT
 from scan_pipeline.core.amendment import Amendment
 from scan_pipeline.core.errors import EvidenceError
@@ -24,8 +26,9 @@ from scan_pipeline.store.trust import Trust, sign
 
 AMENDMENTS: Final = "amendments"
 HOLDS: Final = "holds"
+ACKNOWLEDGEMENTS: Final = "acknowledgements"
 
-Note = TypeVar("Note", Amendment, Hold)
+Note = TypeVar("Note", Amendment, Hold, Acknowledgement)
 
 
 class NoteStore(Generic[Note]):
@@ -105,3 +108,10 @@ def amendment_store(lake: Lake, scan: str) -> NoteStore[Amendment]:
 def hold_store(lake: Lake, scan: str) -> NoteStore[Hold]:
     """Return the holds of a scan."""
     return NoteStore(lake, scan, kind=HOLDS, of=Hold, predicate_type=HOLD)
+
+
+def acknowledgement_store(lake: Lake, scan: str) -> NoteStore[Acknowledgement]:
+    """Return the acknowledgements of a scan's withheld receipts."""
+    return NoteStore(
+        lake, scan, kind=ACKNOWLEDGEMENTS, of=Acknowledgement, predicate_type=ACKNOWLEDGEMENT
+    )

@@ -38,6 +38,7 @@ OF_RECORDS: Final = (
     "release_policy",
     "second_walk.figures",
     "unique_ids_observed",
+    "withheld",
 )
 """Members that need the records, and not the ledger alone."""
 
