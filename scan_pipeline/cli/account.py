@@ -12,11 +12,19 @@ SHOWN_FINDINGS = 10
 
 @record
 class Filed:
-    """A receipt with its id and the place where it is filed."""
+    """A receipt with its id and the place where it is filed.
+
+    Attributes:
+        receipt: the account itself.
+        receipt_id: `sha256:<hex>` of the signed payload.
+        path: where it lies.
+        takes: what a night and a year of it take, in words.
+    """
 
     receipt: Receipt
     receipt_id: str
     path: str
+    takes: tuple[tuple[str, str], ...] = ()
 
 
 def print_account(filed: Filed) -> None:
@@ -118,5 +126,6 @@ def _place(filed: Filed) -> Iterator[tuple[str, object]]:
     if receipt.supersedes:
         yield "supersedes", receipt.supersedes
     yield "opens to", ", ".join(map(words, receipt.release_policy.opens_to)) or "nobody"
+    yield from filed.takes
     yield "receipt", filed.receipt_id
     yield "filed at", filed.path

@@ -1,6 +1,8 @@
 """`receipt`: one signed account; in words without any table engine, or as a report to look at."""
 
 import re
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +13,7 @@ from scan_pipeline.cli.output import answer, json_option, print_json, say
 from scan_pipeline.cli.settings import Settings
 
 if TYPE_CHECKING:
+    from scan_pipeline.core.receipt import Receipt
     from scan_pipeline.stages.reporting.document import Report
     from scan_pipeline.store.receipts import StoredReceipt
 
@@ -77,8 +80,33 @@ def receipt(
         print_json(receipt_json(chosen))
     else:
         path = Lake(root=settings.project().lake).receipt_path(chosen.scan, chosen.scan_generation)
-        print_account(Filed(receipt=chosen, receipt_id=stored.receipt_id, path=path))
+        takes = _takes(settings, chosen)
+        print_account(Filed(receipt=chosen, receipt_id=stored.receipt_id, path=path, takes=takes))
     return code_of_acceptance(accepted=chosen.accepted)
+
+
+def _takes(settings: Settings, receipt: "Receipt") -> tuple[tuple[str, str], ...]:
+    """Say what a night and a year take, under the schedule and retention of the scan's file.
+
+    The file is looked at and not judged: a receipt is shown also where it no longer parses.
+    """
+    from pydantic import ValidationError
+
+    from scan_pipeline.core.errors import ScanPipelineError
+    from scan_pipeline.core.footprint import footprint
+    from scan_pipeline.core.operation import Operation, Schedule
+    from scan_pipeline.core.value import adapter
+    from scan_pipeline.stages.scan_lookup import find_scan
+
+    schedule = retention = None
+    with suppress(ScanPipelineError, ValidationError):
+        facts = find_scan(receipt.scan, folder=settings.folder).attributes
+        schedule = adapter(Schedule | None).validate_python(facts.get("schedule"))
+        operation: Operation = adapter(Operation).validate_python(facts.get("operation") or {})
+        retention = operation.retention
+    with suppress(ScanPipelineError):
+        return tuple(footprint(receipt, schedule, now=datetime.now(UTC)).words(retention))
+    return ()
 
 
 def _refuse_contradictions(

@@ -6,13 +6,11 @@ from typing import Any, Final
 
 import yaml
 
+from scan_pipeline.core.footprint import NIGHTS, told_bytes
 from scan_pipeline.stages.drafting.proposal import Draft
 
 WIDTH: Final = 100
 """Columns of a line, about at most."""
-
-NIGHTS: Final = 365
-"""Nights of a year."""
 
 
 def scan_file(draft: Draft) -> str:
@@ -37,8 +35,9 @@ def sizes(draft: Draft) -> Iterator[str]:
         yield f"{page}; nothing says how many there are, so a night's bytes are not known"
         return
     night = draft.night_bytes
-    yield f"{page}; the count implies {draft.pages_implied:,} pages: about {_bytes(night)} a night"
-    yield f"a year of nights would read about {_bytes(night * NIGHTS)}"
+    implied = f"the count implies {draft.pages_implied:,} pages"
+    yield f"{page}; {implied}: about {told_bytes(night)} a night"
+    yield f"a year of nights would read about {told_bytes(night * NIGHTS)}"
 
 
 def _heading(draft: Draft) -> Iterator[str]:
@@ -83,10 +82,3 @@ def _flow(value: Any) -> str:
         value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=2**31
     )
     return text.removesuffix("\n").removesuffix("\n...")
-
-
-def _bytes(number: int) -> str:
-    for power, unit in ((9, "GB"), (6, "MB"), (3, "kB")):
-        if number >= 10**power:
-            return f"{number / 10**power:,.1f} {unit}"
-    return f"{number:,} bytes"
