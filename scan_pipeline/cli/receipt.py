@@ -80,12 +80,12 @@ def receipt(
         print_json(receipt_json(chosen))
     else:
         path = Lake(root=settings.project().lake).receipt_path(chosen.scan, chosen.scan_generation)
-        takes = _takes(settings, chosen)
+        takes = _takes(settings, scan, chosen)
         print_account(Filed(receipt=chosen, receipt_id=stored.receipt_id, path=path, takes=takes))
     return code_of_acceptance(accepted=chosen.accepted)
 
 
-def _takes(settings: Settings, receipt: "Receipt") -> tuple[tuple[str, str], ...]:
+def _takes(settings: Settings, named: str, receipt: "Receipt") -> tuple[tuple[str, str], ...]:
     """Say what a night and a year take, under the schedule and retention of the scan's file.
 
     The file is looked at and not judged: a receipt is shown also where it no longer parses.
@@ -100,7 +100,7 @@ def _takes(settings: Settings, receipt: "Receipt") -> tuple[tuple[str, str], ...
 
     schedule = retention = None
     with suppress(ScanPipelineError, ValidationError):
-        facts = find_scan(receipt.scan, folder=settings.folder).attributes
+        facts = find_scan(named, folder=settings.folder).attributes
         schedule = adapter(Schedule | None).validate_python(facts.get("schedule"))
         operation: Operation = adapter(Operation).validate_python(facts.get("operation") or {})
         retention = operation.retention

@@ -19,7 +19,7 @@ from scan_pipeline.sources.adapter import AdapterFacts
 from scan_pipeline.sources.adapter_guard import GuardedAdapter
 from scan_pipeline.sources.adapter_loading import ADAPTER, load_adapter, with_adapter
 from scan_pipeline.sources.field_names import place_of
-from scan_pipeline.sources.file_problems import Problem, problems_in
+from scan_pipeline.sources.file_problems import Problem, ScanFileError, problems_in
 from scan_pipeline.sources.http.addresses import origin_of, shown
 from scan_pipeline.sources.plain_secrets import plain_secrets
 from scan_pipeline.sources.protocols import MODULES, protocol
@@ -27,22 +27,6 @@ from scan_pipeline.sources.provider_facts import PROVIDER, with_provider
 from scan_pipeline.sources.sent_names import sent_twice
 from scan_pipeline.sources.source import Source
 from scan_pipeline.sources.surroundings import Surroundings
-
-
-class ScanFileError(ContractError):
-    """A scan file does not parse.
-
-    Attributes:
-        problems: everything that is wrong, in the order of the file.
-    """
-
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
-        super().__init__(
-            "; ".join(
-                f"{'.'.join(map(str, each.at)) or 'file'}: {each.message}" for each in problems
-            )
-        )
-        self.problems = problems
 
 
 @record

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
 from scan_pipeline.sources.field_names import unknown_field
 
@@ -17,6 +18,22 @@ class Problem:
 
     at: tuple[str | int, ...]
     message: str
+
+
+class ScanFileError(ContractError):
+    """A scan file does not parse.
+
+    Attributes:
+        problems: everything that is wrong, in the order of the file.
+    """
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(
+            "; ".join(
+                f"{'.'.join(map(str, each.at)) or 'file'}: {each.message}" for each in problems
+            )
+        )
+        self.problems = problems
 
 
 _KINDS: Final[Mapping[type, str]] = {str: "a text", dict: "a mapping", list: "a list"}

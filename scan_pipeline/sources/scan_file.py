@@ -14,11 +14,9 @@ import yaml
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.scan import SCAN_NAME, Scan
 from scan_pipeline.core.value import record
-from scan_pipeline.sources.adapter_loading import make_importable
-from scan_pipeline.sources.catalogue import ScanFileError, parse_scan
 from scan_pipeline.sources.face_settings import FACE, read_settings
 from scan_pipeline.sources.field_names import unlisted
-from scan_pipeline.sources.file_problems import Problem
+from scan_pipeline.sources.file_problems import Problem, ScanFileError
 from scan_pipeline.sources.yaml_facts import (
     FactsReader,
     FileProblem,
@@ -95,6 +93,10 @@ class ScanDocument:
         """
         if self.problems and not self.attributes:
             raise self.refused()
+        # Imported here: whoever looks at a file and does not judge it pays for no protocol.
+        from scan_pipeline.sources.adapter_loading import make_importable  # noqa: PLC0415
+        from scan_pipeline.sources.catalogue import parse_scan  # noqa: PLC0415
+
         make_importable(self.path)
         try:
             scan = parse_scan(self.attributes)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 
 import pytest
 
@@ -62,6 +63,8 @@ def test_receipt_in_words_has_what_a_reviewer_asks_for(two_nights: CommandLine) 
         f"{nights(two_nights)[1]}.dsse.json",
     ):
         assert asked in text
+    assert re.search(r"a night +\S+ kB stored, \S+ kB as sent", text)
+    assert re.search(r"a year +about \S+ MB stored, 365 nights, if it ran daily", text)
 
 
 def test_raw_receipt_is_the_signed_envelope(two_nights: CommandLine) -> None:
