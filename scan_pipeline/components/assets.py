@@ -9,6 +9,7 @@ import pyarrow as pa
 from scan_pipeline.components.checks import (
     Extracted,
     check_specs,
+    checks_table,
     pages_checks,
     receipt_check,
     reconciliation_checks,
@@ -17,12 +18,14 @@ from scan_pipeline.components.checks import (
 from scan_pipeline.components.face import Face, Stage
 from scan_pipeline.components.metadata import (
     CERTIFIED_HERE,
+    STATEMENT,
     column_schema,
     pages_metadata,
     receipt_metadata,
     table,
 )
 from scan_pipeline.components.overtaken import end_where_overtaken
+from scan_pipeline.components.plots import plot_of_walk, plots_of_receipt
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.restarts import attempt_before
 from scan_pipeline.components.settling import (
@@ -50,6 +53,8 @@ TOLD_PAGES: Final = 100
 
 def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
     """Return the assets of a scan, in order of the stages."""
+    plots = face.settings.plots
+    told = f"{scan.description} " if scan.description else ""
     version = digest_of(scan_json(scan)).hex()[:12]
 
     def options(stage: Stage, *, deps: list[Stage], kinds: set[str]) -> dict[str, Any]:
@@ -79,7 +84,8 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
             store = pipeline.store
             faults = ledger_faults(read_ledger(store.pages(), store.evidence))
         return dg.MaterializeResult(
-            metadata=pages_metadata(events), check_results=pages_checks(events, faults)
+            metadata={**pages_metadata(events), **(plot_of_walk(store) if plots else {})},
+            check_results=pages_checks(events, faults),
         )
 
     @dg.asset(
@@ -131,8 +137,8 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
 
     @dg.asset(
         **options("receipt", deps=["reconciliation"], kinds={"json"}),
-        description=f"The signed account of one generation of `{scan.name}`, for every outcome. "
-        "Only an accepted one lets analyses read.",
+        description=f"{told}The signed account of one generation of `{scan.name}`, for every "
+        "outcome. Only an accepted one lets analyses read.",
     )
     def receipt(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
         opened = scan_of(context, face)
@@ -151,6 +157,10 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
         )
         return dg.MaterializeResult(
             metadata={
+                # In the order in which the UI shows it: the verdict, what it rests on, the rest.
+                STATEMENT: stored.receipt.statement,
+                "checks": table(checks_table(stored.receipt)),
+                **(plots_of_receipt(stored, workspace=opened.workspace) if plots else {}),
                 **receipt_metadata(stored, workspace=opened.workspace),
                 "published": published,
                 CERTIFIED_HERE: not was_sealed,

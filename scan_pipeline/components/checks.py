@@ -13,7 +13,7 @@ import dagster as dg
 from scan_pipeline.components.face import STAGES, Face, Stage
 from scan_pipeline.components.metadata import receipt_facts, table
 from scan_pipeline.core.errors import TamperedError
-from scan_pipeline.core.receipt import Receipt
+from scan_pipeline.core.receipt import Receipt, last_stop_reason
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.reconciling.evidence import check_chain
@@ -164,8 +164,66 @@ def receipt_check(stored: StoredReceipt) -> dg.AssetCheckResult:
         BLOCKING,
         passed=receipt.accepted,
         told=receipt.statement if receipt.accepted else refusal(receipt),
-        metadata=receipt_facts(receipt, stored.receipt_id),
+        metadata={
+            **receipt_facts(receipt, stored.receipt_id),
+            # Dagster plots numbers of a check over its partitions, which are the nights.
+            "unique_ids": receipt.unique_ids_observed,
+            "pages": receipt.pages_observed,
+            "refused_responses": receipt.refused_responses,
+            "findings": receipt.findings.total,
+        },
     )
+
+
+def checks_table(receipt: Receipt) -> list[dict[str, Any]]:
+    """Return every check of a generation with its result, as its receipt tells them."""
+    codes = {each.code for each in receipt.findings.first}
+    extraction, allowed = receipt.extraction, receipt.accept.nonconforming
+    judged: dict[CheckName, tuple[bool, str]] = {
+        "walk_finished": (
+            receipt.traversal == "finished",
+            f"{receipt.traversal}: {last_stop_reason(receipt)}",
+        ),
+        "chain_intact": (
+            not codes & {"chain_broken", "evidence_altered"},
+            f"{receipt.pages_observed} pages, {receipt.refused_responses} refused answers link",
+        ),
+        "keys_readable": (
+            extraction.without_key == 0,
+            f"{extraction.without_key} of {extraction.admitted} records have no readable key",
+        ),
+        "records_conform": (
+            extraction.nonconforming <= allowed,
+            f"{extraction.nonconforming} records do not conform; {allowed} are accepted",
+        ),
+        "keys_unique": (
+            not codes & {"duplicate_delivery", "conflicting_versions"},
+            (
+                f"{receipt.unique_ids_observed} unique keys, {receipt.duplicate_ids} repeats, "
+                f"{receipt.conflicting_ids} conflicts"
+            ),
+        ),
+        "expectations_met": (
+            all(
+                each.result == "met" or (each.name, each.result) == ("swing", "not_evaluated")
+                for each in receipt.expectations
+            ),
+            _outcomes(receipt),
+        ),
+        BLOCKING: (receipt.accepted, f"{receipt.coverage_status}, {receipt.conclusion_scope}"),
+    }
+    return [
+        {"stage": stage, "check": name, "result": "passed" if passed else "failed", "told": told}
+        for stage, name in ALL_CHECKS
+        if name in judged
+        for passed, told in (judged[name],)
+    ]
+
+
+def _outcomes(receipt: Receipt) -> str:
+    results = [each.result for each in receipt.expectations]
+    met, missed, left = (results.count(each) for each in ("met", "missed", "not_evaluated"))
+    return f"{met} met, {missed} missed, {left} not evaluated"
 
 
 def refusal(receipt: Receipt) -> str:

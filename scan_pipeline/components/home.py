@@ -12,6 +12,8 @@ DAGSTER_YAML: Final = """\
 # Written once by scan_pipeline; yours to change from here on.
 telemetry:
   enabled: false
+nux:
+  enabled: false
 
 concurrency:
   runs:

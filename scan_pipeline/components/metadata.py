@@ -124,7 +124,6 @@ def receipt_metadata(stored: StoredReceipt, *, workspace: Workspace) -> Metadata
     value = dg.MetadataValue
     return {
         **receipt_facts(receipt, stored.receipt_id),
-        "statement": value.md(receipt.statement),
         "accepted": receipt.accepted,
         "dagster/row_count": receipt.records_observed,
         "unique_ids": receipt.unique_ids_observed,
@@ -138,12 +137,22 @@ def receipt_metadata(stored: StoredReceipt, *, workspace: Workspace) -> Metadata
         "missing_id_ranges": list(receipt.missing_id_ranges),
         "reasons": value.md("\n".join(f"- {each}" for each in receipt.reasons) or "none"),
         "expectations": table(each.__dict__ for each in receipt.expectations),
-        "findings": table(each.__dict__ for each in receipt.findings.first),
+        "findings": _findings(receipt),
         "assumptions": table(each.__dict__ for each in receipt.assumptions),
         "merkle_root": receipt.merkle.root,
         "restart_of": receipt.restart_of,
+        "report": value.md(
+            f"`scan-pipeline receipt {receipt.scan} {receipt.scan_generation} --html`"
+        ),
         "receipt": value.path(path) if workspace.lake.is_local else value.url(path),
     }
+
+
+def _findings(receipt: Receipt) -> Any:
+    """Return the findings that the receipt carries, by what a reader looks for first."""
+    told = ("severity", "code", "page", "expected", "found", "remedy")
+    rows = [{name: getattr(each, name) for name in told} for each in receipt.findings.first]
+    return table(rows) if rows else "none"
 
 
 def _cell(value: object) -> str | int | float | bool:

@@ -37,8 +37,8 @@ COMPONENT_FILES: Final = ("defs.yaml", "defs.yml", "component.yaml")
 class ScanAttributes(dg.Model):
     """The attributes of a scan file as Dagster's tools list them; `parse_scan` reads them.
 
-    `dagster` alone is ours to read: key_prefix, group, owners and pool of the assets, and the
-    inventory they belong to.
+    `dagster` alone is ours to read: key_prefix, group, owners, pool and plots of the assets, and
+    the inventory they belong to.
     """
 
     name: str

@@ -29,6 +29,8 @@ class FaceSettings:
         owners: e-mail addresses, or `team:<name>`.
         pool: concurrency pool of the stages; the scan's name where silent.
         inventory: the inventory that the scan is read together with; they share one partition set.
+        plots: whether runs draw plots of what they report, where the extra `report` is installed;
+            each is some 20 KB in Dagster's event log.
     """
 
     key_prefix: tuple[_Name, ...] = ()
@@ -36,6 +38,7 @@ class FaceSettings:
     owners: tuple[str, ...] = ()
     pool: str | None = None
     inventory: Annotated[str, Field(pattern=SCAN_NAME)] | None = None
+    plots: bool = True
 
 
 def parse_settings(raw: Any) -> FaceSettings:

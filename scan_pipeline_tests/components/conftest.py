@@ -160,7 +160,7 @@ def station(bench: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Op
             query = dict(source.query) if isinstance(source, Scenario) else {}
             scan = bench.scan({**({"source.params": query} if query else {}), **(edits or {})})
             place = workspace or bench.workspace(registry)
-            settings = settings or FaceSettings()
+            settings = settings or FaceSettings(plots=False)
             own = scan_definitions(scan, settings=settings, workspace=lambda: place)
             instance = (
                 dg.DagsterInstance.local_temp(

@@ -1,5 +1,7 @@
 """The four assets of a generation, right and wrong."""
 
+import re
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,7 +51,7 @@ def test_assets_report_their_numbers(station: Callable[..., Any]) -> None:
     assert named["balance"] == "decimal128(18, 2)"
     assert figures["unique_keys"] == 1000
     stored = opened.receipt()
-    assert receipt["statement"] == stored.receipt.statement
+    assert receipt["scan_pipeline/statement"] == stored.receipt.statement
     assert receipt["scan_pipeline/receipt_id"] == stored.receipt_id
     assert receipt["merkle_root"] == figures["root"] == stored.receipt.merkle.root
     assert Path(receipt["receipt"]).is_file()
@@ -203,3 +205,27 @@ def test_settings_place_the_assets(station: Callable[..., Any]) -> None:
     assert node.group_name == "intake"
     assert node.owners == ["team:data"]
     assert node.pools == {"registry"}
+
+
+def test_receipt_shows_checks_and_plots(station: Callable[..., Any]) -> None:
+    """A failed night: each check with its result; images that hold their own colours and script no
+    one, with the figures below them."""
+    opened = station(scenario("page_skipped"), settings=FaceSettings())
+    ran = opened.stages()
+
+    told, walk = ran.told("customers/receipt"), ran.told("customers/pages")
+    checks = {each.data["check"]: each.data["result"] for each in told["checks"].records}
+    judged = {name: "passed" if passed else "failed" for name, passed in ran.verdicts.items()}
+    del judged["ledger_conforms"]  # of the table itself: no receipt tells it
+    assert checks == judged
+    for name, plot in (
+        ("expected_against_observed", told["expected_against_observed"]),
+        ("pages_over_time", walk["pages_over_time"]),
+    ):
+        drawn = re.search(rf"!\[{name}\]\(data:image/svg\+xml;base64,([^)]+)\)", plot)
+        assert drawn is not None
+        image = b64decode(drawn[1]).decode()
+        assert image.startswith("<svg")
+        assert "var(" not in image
+        assert "| ---" in plot
+    assert "records_by_night" not in told  # it stands alone

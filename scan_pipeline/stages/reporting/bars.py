@@ -49,9 +49,7 @@ def records_by_night(nights: Sequence[Night], receipt: Receipt) -> Figure | None
         own = each.generation == receipt.scan_generation
         if isinstance(each.receipt, Unread):
             bars.append(Bar(label=each.generation, value=None, expected=None, said="no receipt"))
-            rows.append(
-                Row(cells=(each.generation, DASH, "no receipt", DASH, told(each.receipt.why)))
-            )
+            rows.append(Row(cells=(each.generation, DASH, told(each.receipt.why), DASH)))
             continue
         that = each.receipt
         weight = WEIGHTS[that.coverage_status]
@@ -68,11 +66,10 @@ def records_by_night(nights: Sequence[Night], receipt: Receipt) -> Figure | None
         rows.append(
             Row(
                 cells=(
-                    f"{each.generation}{' (this one)' if own else ''}",
+                    _named(each.generation, that, receipt),
                     number(that.unique_ids_observed),
                     that.coverage_status,
                     "yes" if that.accepted else "no",
-                    "the same" if that.scope_digest == receipt.scope_digest else "another",
                 ),
                 weight=weight,
             )
@@ -85,10 +82,18 @@ def records_by_night(nights: Sequence[Night], receipt: Receipt) -> Figure | None
         plot=Bars(unit="unique keys", bars=tuple(bars)),
         table=Table(
             caption="The same as figures; only generations of the same scope compare",
-            columns=columns("generation", "#records", "status", "accepted", "scope"),
+            columns=columns("generation", "#records", "status", "accepted"),
             rows=tuple(rows),
         ),
     )
+
+
+def _named(generation: str, that: Receipt, own: Receipt) -> str:
+    """Return a generation's name with what a reader must know before comparing it."""
+    if that.scan_generation == own.scan_generation:
+        return f"{generation} (this one)"
+    same = that.scope_digest == own.scope_digest
+    return generation if same else f"{generation} (another scope)"
 
 
 def _expected(ledger: Ledger | Unread) -> Mapping[str | None, int]:

@@ -90,7 +90,7 @@ def _row(alike: Sequence[ReceiptFinding]) -> Row:
             number(len(alike)),
             _cases(alike),
             told(first.cause),
-            told(first.remedy),
+            told(first.remedy.replace("`", "")),
         ),
         weight=weights[first.severity],
     )

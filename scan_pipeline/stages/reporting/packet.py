@@ -60,6 +60,11 @@ def _section(section: Section) -> Iterator[str]:
         yield from _block(block)
 
 
+def block_markdown(block: Block) -> str:
+    """Return one block of a report, alone."""
+    return "\n".join(_block(block))
+
+
 def _block(block: Block) -> Iterator[str]:
     match block:
         case Facts():
