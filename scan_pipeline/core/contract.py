@@ -68,6 +68,8 @@ class Contract:
         delivery: whether a record may come twice, byte for byte.
         denominator: `end_signal` where the provider documents that the end proves the
             count.
+        new_fields: what becomes of fields that the record schema does not know: `keep` them in
+            `_extra`, or `reject`, so that a record with one does not conform.
         limits: bounds of one walk.
         expect: what is known of the whole beside the walk.
         accept: the least result with which this scan counts as done.
@@ -79,6 +81,7 @@ class Contract:
     partition_by: str | None = None
     delivery: Delivery = "exactly_once"
     denominator: Literal["end_signal"] | None = None
+    new_fields: Literal["keep", "reject"] = "keep"
     limits: Limits = Limits()
     expect: Expectations = Expectations()
     accept: Accept = Accept()

@@ -267,6 +267,12 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "records carry a field the schema does not know; it is kept in _extra",
             "add it to the schema",
         ),
+        "new_field": _kind(
+            "note",
+            "records carry a field the schema does not know, and new_fields: reject lets none of "
+            "them conform; it is kept in _extra",
+            "add it to the schema and restage, or declare `new_fields: keep`",
+        ),
         "field_without_column": _kind(
             "note",
             "no column can be inferred for a field: its name is taken in another case, is one of "

@@ -152,7 +152,8 @@ class Staging:
 
     def _without_column(self) -> list[Finding]:
         """Tell the fields that have no column, each once, as far as they are few enough."""
-        code = "field_without_column" if self._keeps_text else "unknown_field"
+        named = {"keep": "unknown_field", "reject": "new_field"}[self._scan.contract.new_fields]
+        code = "field_without_column" if self._keeps_text else named
         told = [
             finding(code, found=f"{name} in {rows} records")
             for name, rows in sorted(self._unknown.items())
@@ -254,7 +255,8 @@ class Staging:
             )
         for text in parsed.extra.values():
             self._count_unknown(json.loads(text))
-        return refused
+        # Told once a field, and not once a record.
+        return refused | {*(parsed.extra if self._scan.contract.new_fields == "reject" else ())}
 
     def _check(self, columns: pa.Table, refused: set[int], places: Places) -> set[int]:
         """Hold the parsed rows against the model's checks; return the rows it refuses."""

@@ -1,9 +1,10 @@
 """What changed between two generations of one scope: by tree, then by key, then by field.
 
 Partitions with equal roots hold equal records and are not looked into; of the others only the rows
-whose leaves differ are read whole. Between two proven wholes a record was added, removed or
-changed. Between generations of a lesser scope nobody can say so: a record that is not there may
-have been missed, and the words are weaker.
+whose leaves differ are read whole. Where the record schema moved between the two, each generation
+keeps the columns it was staged with, and what both have is compared. Between two proven wholes a
+record was added, removed or changed. Between generations of a lesser scope nobody can say so: a
+record that is not there may have been missed, and the words are weaker.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,9 +47,14 @@ class Changes:
         proven: whether both are proven wholes; otherwise the weaker words stand.
         counts: records by change, each of the three words.
         reformatted: records whose bytes differ and whose content does not.
+        uncompared: records whose bytes differ, and whose content in what could be compared does
+            not.
         fields: changed records by field.
-        columns_added: columns that only the later generation has; they are not compared.
+        columns_added: columns that only the later generation has.
         columns_removed: columns that only the earlier one has.
+        columns_retyped: columns whose type is another one since.
+        not_compared: fields that were not compared for any of these, sorted; none where the
+            records' own texts were compared, or none of them differ.
         partitions: partitions that were looked into, and of how many.
         rows: a row a change: `key` (canonical JSON), `change`, `fields` (names, sorted), in order
             of key hash.
@@ -60,9 +66,12 @@ class Changes:
     proven: bool
     counts: Mapping[Change, int]
     reformatted: int
+    uncompared: int
     fields: Mapping[str, int]
     columns_added: tuple[str, ...]
     columns_removed: tuple[str, ...]
+    columns_retyped: tuple[str, ...]
+    not_compared: tuple[str, ...]
     partitions: tuple[int, int]
     rows: pl.DataFrame
 
@@ -72,7 +81,11 @@ class Changes:
             f"{count:,} {word.replace('_', ' ')}" for word, count in self.counts.items()
         )
         weak = "" if self.proven else "; not proven wholes, so that what is not seen may exist"
-        return f"{self.scan} from {self.before} to {self.after}: {told}{weak}."
+        left = ""
+        if self.not_compared:
+            left = f"; not compared, since the record schema moved: {', '.join(self.not_compared)}"
+            left += f" ({self.uncompared:,} records may differ in them alone)"
+        return f"{self.scan} from {self.before} to {self.after}: {told}{weak}{left}."
 
 
 def changes(
@@ -108,13 +121,18 @@ def changes(
     )
     known = one.keys() | other.keys()
     differing = {value for value in known if one.get(value) != other.get(value)}
-    common = [name for name in left if name in right and not name.startswith("_")]
-    common = [name for name in common if name != "scan_generation"]
-    within = _within(differing, partition_by, left)
+    added, removed = _only(right, left), _only(left, right)
+    shared = [name for name in left if name in right and not name.startswith("_")]
+    retyped = tuple(name for name in shared if not _comparable(left[name], right[name]))
+    apart = frozenset({*added, *removed, *retyped})
+    common = [name for name in shared if name not in {"scan_generation", *apart}]
+    within = pl.lit(value=True)  # of a partition by values of two types each row is looked at
+    if partition_by not in apart:
+        within = _within(differing, partition_by, left)
     pairs = _pairs(first.filter(within), second.filter(within))
     gone, new = pairs["_leaf_hash_after"].is_null(), pairs["_leaf_hash"].is_null()
     edited = pairs.filter(~gone & ~new)
-    compared = _compared(first, second, edited, common)
+    compared = _compared(first, second, edited, common, apart=apart)
     changed = compared.filter(pl.col("fields").list.len() > 0)
     rows = pl.concat(
         [
@@ -124,6 +142,8 @@ def changes(
         ]
     ).sort("_key_hash")
     counted = dict(rows["change"].value_counts().iter_rows())
+    same = compared.filter(pl.col("fields").list.len() == 0)
+    by_columns = compared["by_columns"].any()
     by_field = changed["fields"].explode().value_counts().sort("fields")
     return Changes(
         scan=later.scan,
@@ -131,10 +151,13 @@ def changes(
         after=later.scan_generation,
         proven=proven,
         counts={word: counted.get(word, 0) for word in words},
-        reformatted=compared.height - changed.height,
+        reformatted=same.height - int(same["by_columns"].sum()) * bool(apart),
+        uncompared=int(same["by_columns"].sum()) * bool(apart),
         fields={str(name): int(count) for name, count in by_field.iter_rows()},
-        columns_added=_only(right, left),
-        columns_removed=_only(left, right),
+        columns_added=added,
+        columns_removed=removed,
+        columns_retyped=retyped,
+        not_compared=tuple(sorted(apart)) if by_columns else (),
         partitions=(len(differing), len(known)),
         rows=rows.drop("_key_hash"),
     )
@@ -184,23 +207,43 @@ def _pairs(first: pl.LazyFrame, second: pl.LazyFrame) -> pl.DataFrame:
     return joined.filter(pl.col("_leaf_hash").ne_missing(pl.col("_leaf_hash_after"))).collect()
 
 
+def _comparable(one: pl.DataType, other: pl.DataType) -> bool:
+    """Say whether equal values of two columns are equal: of one type, or numbers both."""
+    return one == other or (one.is_numeric() and other.is_numeric())
+
+
 def _compared(
-    first: pl.LazyFrame, second: pl.LazyFrame, edited: pl.DataFrame, common: Sequence[str]
+    first: pl.LazyFrame,
+    second: pl.LazyFrame,
+    edited: pl.DataFrame,
+    common: Sequence[str],
+    *,
+    apart: frozenset[str],
 ) -> pl.DataFrame:
-    """Return, of records with two leaves, which fields differ; none where only bytes do."""
+    """Return, of records with two leaves, which fields differ; none where only bytes do.
+
+    `by_columns` says of each whether columns were compared, and not the records' own texts.
+    """
     keys = edited.lazy().select("_key_hash")
     texts = ["_key", "_key_hash", "_conforming", _EXTRA, _RAW, *common]
     one = first.join(keys, on="_key_hash", how="semi").select(texts)
     two = second.join(keys, on="_key_hash", how="semi").select(texts)
     pairs = one.join(two, on="_key_hash", suffix="_after").collect()
-    fields = [_fields(row, common) for row in pairs.iter_rows(named=True)]
-    return pairs.select("_key_hash", pl.col("_key").alias("key")).with_columns(
-        pl.Series("fields", fields, dtype=pl.List(pl.String))
-    )
+    fields = [_fields(row, common, apart=apart) for row in pairs.iter_rows(named=True)]
+    texts = pl.col(_RAW).is_not_null() & pl.col(f"{_RAW}_after").is_not_null()
+    return pairs.select(
+        "_key_hash", pl.col("_key").alias("key"), (~texts).alias("by_columns")
+    ).with_columns(pl.Series("fields", fields, dtype=pl.List(pl.String)))
 
 
-def _fields(row: Mapping[str, Any], common: Sequence[str]) -> list[str]:
-    """Return the names of the fields in which two versions of a record differ, sorted."""
+def _fields(row: Mapping[str, Any], common: Sequence[str], *, apart: frozenset[str]) -> list[str]:
+    """Return the names of the fields in which two versions of a record differ, sorted.
+
+    Args:
+        row: both versions, the later one's columns with `_after`.
+        common: columns that are compared.
+        apart: fields that are not, since they are a column in one version alone.
+    """
     conform = row["_conforming"] and row["_conforming_after"]
     texts = row[_RAW], row[f"{_RAW}_after"]
     if all(text is not None for text in texts):
@@ -209,7 +252,7 @@ def _fields(row: Mapping[str, Any], common: Sequence[str]) -> list[str]:
         return [_WHOLE]
     differing = {name for name in common if row[name] != row[f"{name}_after"]}
     extras = [row[_EXTRA] or "{}", row[f"{_EXTRA}_after"] or "{}"]
-    return sorted(differing | {*_members_differing(*extras)})
+    return sorted(differing | ({*_members_differing(*extras)} - apart))
 
 
 def _members_differing(before: str, after: str) -> list[str]:

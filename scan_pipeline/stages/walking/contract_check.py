@@ -13,8 +13,8 @@ def check_contract(scan: Scan, schema: ResolvedSchema) -> None:
 
     Raises:
         ContractError: the record schema lacks a field that the contract speaks of, or holds no
-            single value in it, or asks for unique values beside the key; or the manifest is not
-            there or does not parse.
+            single value in it, or asks for unique values beside the key; or there is none for
+            new fields to be rejected by; or the manifest is not there or does not parse.
         ConfigurationError: the manifest cannot be read.
     """
     contract = scan.contract
@@ -23,6 +23,11 @@ def check_contract(scan: Scan, schema: ResolvedSchema) -> None:
     _check_unique(scan, schema)
     columns = schema.columns
     if columns is None:
+        if contract.new_fields == "reject":
+            raise ContractError(
+                f"{scan.name}: found new_fields: reject and no record_schema; expected one: "
+                "without it every field is known once it is seen"
+            )
         return
     named = {contract.partition_by, *(contract.expect.every_record or {})} - {None}
     if lacking := sorted(str(each) for each in named - {*columns.names}):
