@@ -17,7 +17,7 @@ NIGHT = "20261130T020000Z"
 
 
 def test_what_ships_is_two_scans_and_their_analyses() -> None:
-    """Eleven assets, sixteen checks, a running automation sensor, steps in one process."""
+    """Thirteen assets, eighteen checks, a running automation sensor, steps in one process."""
     shipped = defs()
     graph = shipped.resolve_asset_graph()
     repository = shipped.get_repository_def()
@@ -27,15 +27,17 @@ def test_what_ships_is_two_scans_and_their_analyses() -> None:
         "customers/records",
         "customers/reconciliation",
         "customers/receipt",
+        "customers/maintenance",
         "customers/migration_audit",
         "support_cases/pages",
         "support_cases/records",
         "support_cases/reconciliation",
         "support_cases/receipt",
+        "support_cases/maintenance",
         "support_cases/recurring_defects",
         "support_cases/model_review",
     }
-    assert len(graph.asset_check_keys) == 16
+    assert len(graph.asset_check_keys) == 18
     automation = repository.get_sensor_def("automation")
     assert automation.default_status is dg.DefaultSensorStatus.RUNNING
     assert shipped.executor is dg.in_process_executor

@@ -20,6 +20,7 @@ from scan_pipeline.components.generations import (
     night_sensor,
     restart_sensor,
 )
+from scan_pipeline.components.maintenance import maintenance_asset, maintenance_job
 from scan_pipeline.components.mirror import mirror_sensor
 from scan_pipeline.components.overtaken import follow_sensor
 from scan_pipeline.components.resource import ScanResource, project_workspace
@@ -143,8 +144,8 @@ def scan_definitions(
     belongs = settings.inventory
     nights = [] if belongs is None else [night_sensor(face, inventory=belongs, job=job)]
     return dg.Definitions(
-        assets=scan_assets(scan, face=face),
-        jobs=[job, naming, acknowledge_job(face)],
+        assets=[*scan_assets(scan, face=face), maintenance_asset(scan, face=face)],
+        jobs=[job, naming, acknowledge_job(face), maintenance_job(face)],
         schedules=schedules,
         sensors=[
             launch_sensor(face, naming=naming, job=job),

@@ -40,10 +40,12 @@ def test_attributes_become_assets_jobs_schedule_and_sensors(shipped: Mapping[str
         "customers/records",
         "customers/reconciliation",
         "customers/receipt",
+        "customers/maintenance",
     }
     assert {job.name for job in repository.get_all_jobs()} >= {
         "customers_generation",
         "customers_new_generation",
+        "customers_maintain",
     }
     assert [each.name for each in repository.schedule_defs] == ["customers_schedule"]
     assert {each.name: each.default_status.value for each in repository.sensor_defs} == {
