@@ -46,15 +46,18 @@ def draft(
     Exit 1 where something is left that only a person can fill in.
     """
     from scan_pipeline.core.errors import ContractError
+    from scan_pipeline.stages.beginning.project_files import component_file
     from scan_pipeline.stages.beginning.schema_line import schema_line
     from scan_pipeline.stages.drafting.writing import scan_file
+    from scan_pipeline.stages.scan_lookup import DEFS_FILE
 
     if out is not None and out.exists():
         raise ContractError(f"{out} is there already; expected a new file: give another --out")
     found = drafted(settings, url, auth=auth, headers=headers, name=name)
     text = scan_file(found)
     if out is not None:
-        text = f"{schema_line(out)}{text}"
+        line = schema_line(out)
+        text = component_file(text, line=line) if out.name == DEFS_FILE else f"{line}{text}"
         _write(out, text)
     if as_json:
         print_json({**_as_json(found), "file": text, "out": None if out is None else str(out)})
@@ -109,6 +112,7 @@ def _write(out: Path, text: str) -> None:
     """
     from scan_pipeline.core.errors import ContractError
 
+    out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(text)

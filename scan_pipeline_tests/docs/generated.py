@@ -10,6 +10,7 @@ from pathlib import Path
 
 from scan_pipeline.stages.beginning.file_schema import scan_file_schema
 from scan_pipeline.stages.beginning.schema_line import SCHEMA_FILE
+from scan_pipeline_tests.docs.reference import command_reference, scan_file_reference
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,6 +22,8 @@ def schema() -> str:
 
 FILES: Mapping[Path, Callable[[], str]] = {
     ROOT / "docs" / SCHEMA_FILE: schema,
+    ROOT / "docs" / "reference" / "scan-file.md": scan_file_reference,
+    ROOT / "docs" / "reference" / "cli.md": command_reference,
     ROOT / "scan_pipeline" / "stages" / "beginning" / SCHEMA_FILE: schema,
 }
 """Every generated file, and what makes its text."""
