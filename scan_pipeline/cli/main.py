@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "ui": "scan_pipeline.cli.dagster_commands:ui",
     "check": "scan_pipeline.cli.check:check",
     "draft": "scan_pipeline.cli.draft:draft",
+    "schema": "scan_pipeline.cli.schema:schema",
     "generations": "scan_pipeline.cli.generations:generations",
     "receipt": "scan_pipeline.cli.receipt:receipt",
     "explain": "scan_pipeline.cli.explain:explain",
