@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from scan_pipeline.agents.failures import ReaderError
-from scan_pipeline.agents.ledger import Ledger, Spent
 from scan_pipeline.agents.policy import Limits
+from scan_pipeline.agents.runs import Runs, Spent
 from scan_pipeline.core.canonical import digest_of
 
 
@@ -32,14 +32,14 @@ class Budget:
     """One principal's budget within its run.
 
     Args:
-        ledger: where it is kept.
+        runs: where it is kept.
         limits: how much is allowed.
         principal: whose it is.
         now: seconds since the epoch.
     """
 
-    def __init__(self, ledger: Ledger, limits: Limits, *, principal: str, now: float) -> None:
-        self._ledger, self._limits, self._principal, self._now = ledger, limits, principal, now
+    def __init__(self, runs: Runs, limits: Limits, *, principal: str, now: float) -> None:
+        self._runs, self._limits, self._principal, self._now = runs, limits, principal, now
 
     @property
     def pages_left(self) -> int:
@@ -89,7 +89,7 @@ class Budget:
 
     def spend(self, *, size: int) -> None:
         """Count a small answer that is given whatever is left, as a conclusion is."""
-        self._ledger.take(
+        self._runs.take(
             self._principal,
             pages=0,
             size=size,
@@ -101,7 +101,7 @@ class Budget:
 
     def _take(self, *, size: int, pages: int) -> float:
         """Take out of the run and return when it began, in seconds since the epoch."""
-        spent, fits = self._ledger.take(
+        spent, fits = self._runs.take(
             self._principal,
             pages=pages,
             size=size,
@@ -129,7 +129,7 @@ class Budget:
         )
 
     def _give_back(self, taken: "Taken", *, pages: int, size: int) -> None:
-        self._ledger.give_back(self._principal, begun_at=taken.begun_at, pages=pages, size=size)
+        self._runs.give_back(self._principal, begun_at=taken.begun_at, pages=pages, size=size)
 
     @property
     def _most_bytes(self) -> int:
@@ -141,7 +141,7 @@ class Budget:
         Raises:
             ReaderError: an equal call was too large.
         """
-        told = self._ledger.refused(self._principal, call=_name(call))
+        told = self._runs.refused(self._principal, call=_name(call))
         if told is not None:
             raise ReaderError(
                 "narrow", "same_call_again", f"the same call was too large before: {told}"
@@ -149,11 +149,11 @@ class Budget:
 
     def too_large(self, call: Mapping[str, Any], told: str) -> ReaderError:
         """Remember a call that is too large, and return what its caller is told."""
-        self._ledger.refuse(self._principal, call=_name(call), told=told)
+        self._runs.refuse(self._principal, call=_name(call), told=told)
         return ReaderError("narrow", "too_large", told)
 
     def _spent(self) -> Spent:
-        return self._ledger.spent(
+        return self._runs.spent(
             self._principal, now=self._now, run_seconds=self._limits.run_seconds
         )
 

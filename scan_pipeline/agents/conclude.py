@@ -1,19 +1,26 @@
 """Conclude: what may be said, from what was really inspected, in a sentence of ours."""
 
+from typing import Final
+
 from scan_pipeline.agents import statements
 from scan_pipeline.agents.aggregate import too_many_groups
 from scan_pipeline.agents.answers import Conclusion
-from scan_pipeline.agents.claiming import CollectionClaim, sign_claim
+from scan_pipeline.agents.claiming import CollectionClaim, read_claim, sign_claim
 from scan_pipeline.agents.desk import Desk, Standing, size_of, summary
 from scan_pipeline.agents.failures import ReaderError
 from scan_pipeline.agents.queries import Grouping, query_json
+from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.claims import (
     ClaimName,
     EvaluatedBy,
     aggregate_claim_name,
     match_claim_name,
 )
-from scan_pipeline.core.value import record
+from scan_pipeline.core.errors import EvidenceError
+from scan_pipeline.core.value import adapter, record
+
+RENEWED_S: Final = 12 * 3600
+"""Age from which a claim is signed anew, in seconds: reports are held against it for a day."""
 
 
 @record
@@ -71,7 +78,7 @@ def conclude(desk: Desk, principal: str, *, handle: str) -> Conclusion:
         matches=found.matches,
         concluded_at=now,
     )
-    claim_id = sign_claim(claim, workspace=desk.workspace, now=now)
+    claim_id = _signed(desk, handle, claim)
     answer = Conclusion(
         represents="conclusion",
         statement=found.statement,
@@ -86,6 +93,30 @@ def conclude(desk: Desk, principal: str, *, handle: str) -> Conclusion:
     )
     budget.spend(size=size_of(answer))
     return answer
+
+
+def _signed(desk: Desk, handle: str, claim: CollectionClaim) -> str:
+    """Return the id of a claim; one that says the same under a handle is signed once.
+
+    Whoever concludes again and again would fill the lake otherwise; and a report that cites the
+    first of two equal claims cites the right one. Where it is there no more, or old, it is signed
+    anew.
+    """
+    facts = adapter(CollectionClaim).dump_python(claim, mode="json")
+    del facts["concluded_at"]
+    digest = digest_of(facts).hex()
+    at = claim.concluded_at.timestamp()
+    kept = desk.ledger.conclusion(handle, facts=digest, since=at - RENEWED_S)
+    if kept is not None:
+        try:
+            read_claim(kept, scan=claim.scan, workspace=desk.workspace)
+        except EvidenceError:
+            pass
+        else:
+            return kept
+    name = sign_claim(claim, workspace=desk.workspace, now=claim.concluded_at)
+    desk.ledger.note_conclusion(handle, facts=digest, claim=name, at=at)
+    return name
 
 
 def _aggregated(standing: Standing, grouping: Grouping, *, most: int) -> Finding:

@@ -170,7 +170,7 @@ class Desk:
     def budget(self, policy: Policy, principal: str) -> Budget:
         """Return what is left of a principal's run."""
         now = self.workspace.clock().timestamp()
-        return Budget(self.ledger, policy.limits, principal=principal, now=now)
+        return Budget(self.ledger.runs, policy.limits, principal=principal, now=now)
 
     def cursor(self, handle: Handle, *, page: int, first_row: int, after: tuple[int, int]) -> str:
         """Keep where the next page begins and return its name."""

@@ -6,15 +6,13 @@ tenant, query, order, view, generation and receipt; every call compares them aga
 
 import json
 import secrets
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from scan_pipeline.agents.failures import LedgerError
-from scan_pipeline.core.errors import ConfigurationError
+from scan_pipeline.agents.private_database import PrivateDatabase
+from scan_pipeline.agents.runs import SCHEMA as RUNS
+from scan_pipeline.agents.runs import Runs
 from scan_pipeline.core.value import record
 
 Verdict: TypeAlias = Literal["match", "no_match", "unsure"]
@@ -22,9 +20,6 @@ Verdict: TypeAlias = Literal["match", "no_match", "unsure"]
 
 BEFORE_ALL: Final = (0, -1)
 """The place before every row of a walk."""
-
-LOCKED_S: Final = 30
-"""How long one call waits for another that holds the ledger, in seconds."""
 
 _NAME_BYTES: Final = 16
 _SCHEMA: Final = """
@@ -43,15 +38,12 @@ create table if not exists pages (
 create table if not exists verdicts (
   handle text not null, row integer not null, verdict text not null,
   primary key (handle, row)) strict;
-create table if not exists runs (
-  principal text primary key, begun_at real not null, pages integer not null,
-  bytes integer not null) strict;
-create table if not exists refused (
-  principal text not null, call text not null, told text not null,
-  primary key (principal, call)) strict;
 create table if not exists read_in_full (
   handle text not null, row integer not null, version text not null,
   primary key (handle, row)) strict;
+create table if not exists conclusions (
+  handle text not null, facts text not null, claim text not null, at real not null,
+  primary key (handle, facts)) strict;
 """
 
 
@@ -113,57 +105,37 @@ class Cursor:
     after_position: int
 
 
-@record
-class Spent:
-    """What a principal has used of its run.
+class Ledger:
+    """Handles, cursors, what was read, judged and concluded, and runs; one private file.
 
-    Attributes:
-        begun_at: seconds since the epoch.
-        pages: pages read.
-        bytes: bytes of all answers.
+    Args:
+        path: the file; made where it is not there.
     """
 
-    begun_at: float
-    pages: int
-    bytes: int
-
-
-class Ledger:
-    """Handles, cursors, what was read and judged, and what was spent; one SQLite file, 0600."""
-
     def __init__(self, path: Path) -> None:
-        self._path = path
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.touch(mode=0o600)
-            with self._opened() as database:
-                database.executescript(_SCHEMA)
-        except (OSError, LedgerError) as error:
-            raise ConfigurationError(
-                f"cannot keep the readers' ledger at {path}: {error}; expected a folder that this "
-                "user may write"
-            ) from error
+        self._database = PrivateDatabase(path, schema=_SCHEMA + RUNS, what="the readers' ledger")
+        self.runs = Runs(self._database)
 
     def add_handle(self, handle: Handle) -> None:
         """Keep a handle."""
-        self._insert("handles", handle)
+        self._database.insert("handles", handle)
 
     def handle(self, name: str) -> Handle | None:
         """Return a handle, or None."""
-        return self._one(Handle, "handles", name)
+        return next(iter(self._database.select(Handle, "handles", "where name = ?", name)), None)
 
     def add_cursor(self, cursor: Cursor) -> None:
         """Keep a cursor."""
-        self._insert("cursors", cursor)
+        self._database.insert("cursors", cursor)
 
     def cursor(self, name: str) -> Cursor | None:
         """Return a cursor, or None."""
-        return self._one(Cursor, "cursors", name)
+        return next(iter(self._database.select(Cursor, "cursors", "where name = ?", name)), None)
 
     def add_page(self, handle: str, *, shown: Sequence[int], size: int) -> None:
         """Note the rows that a page showed, and its bytes."""
         runs = list(_runs(shown))
-        with self._opened() as database:
+        with self._database.opened() as database:
             database.executemany(
                 "insert into pages values (?, ?, ?, ?)",
                 [(handle, first, last, size) for first, last in runs],
@@ -171,7 +143,7 @@ class Ledger:
 
     def unread(self, handle: str, rows: Iterable[int]) -> list[int]:
         """Return those of some rows that were never given under a handle, in a page or in full."""
-        with self._opened() as database:
+        with self._database.opened() as database:
             return [
                 row
                 for row in sorted(rows)
@@ -185,7 +157,7 @@ class Ledger:
 
     def judge(self, handle: str, verdicts: Sequence[tuple[int, Verdict]]) -> None:
         """Keep what a reader judged; a later verdict of a row replaces the earlier one."""
-        with self._opened() as database:
+        with self._database.opened() as database:
             database.executemany(
                 "insert or replace into verdicts values (?, ?, ?)",
                 [(handle, row, verdict) for row, verdict in verdicts],
@@ -193,7 +165,7 @@ class Ledger:
 
     def judged(self, handle: str) -> dict[Verdict, int]:
         """Return how many rows of a handle were judged as what."""
-        with self._opened() as database:
+        with self._database.opened() as database:
             found = database.execute(
                 "select verdict, count(*) from verdicts where handle = ? group by verdict",
                 (handle,),
@@ -202,7 +174,7 @@ class Ledger:
 
     def verdict(self, handle: str, *, row: int) -> Verdict | None:
         """Return what one row of a handle was judged as, or None."""
-        with self._opened() as database:
+        with self._database.opened() as database:
             found = database.execute(
                 "select verdict from verdicts where handle = ? and row = ?", (handle, row)
             ).fetchone()
@@ -210,141 +182,49 @@ class Ledger:
 
     def note_full_read(self, handle: str, *, row: int, version: str) -> None:
         """Note that a record was read in full, and its version (leaf hash, hex)."""
-        with self._opened() as database:
+        with self._database.opened() as database:
             database.execute(
                 "insert or replace into read_in_full values (?, ?, ?)", (handle, row, version)
             )
 
     def full_read(self, handle: str, *, row: int) -> str | None:
         """Return the version in which a record was read in full, or None."""
-        with self._opened() as database:
+        with self._database.opened() as database:
             found = database.execute(
                 "select version from read_in_full where handle = ? and row = ?", (handle, row)
             ).fetchone()
             return None if found is None else str(found[0])
 
-    def spent(self, principal: str, *, now: float, run_seconds: int) -> Spent:
-        """Return what a principal used of its run, beginning one where the last is over."""
-        with self._alone() as database:
-            return _run_of(database, principal, now=now, run_seconds=run_seconds)
+    def note_conclusion(self, handle: str, *, facts: str, claim: str, at: float) -> None:
+        """Note the claim that was signed of some facts under a handle.
 
-    def take(
-        self,
-        principal: str,
-        *,
-        pages: int,
-        size: int,
-        most_pages: int | None,
-        most_bytes: int | None,
-        now: float,
-        run_seconds: int,
-    ) -> tuple[Spent, bool]:
-        """Take pages and bytes out of a run, if they fit, before the answer that uses them is made.
-
-        Looking and taking are one transaction: two processes cannot both take what is left.
-
-        Returns:
-            What was used before, and whether it was taken.
+        Args:
+            handle: the handle.
+            facts: digest of what the claim says, without the moment.
+            claim: its id.
+            at: that moment, in seconds since the epoch.
         """
-        with self._alone() as database:
-            spent = _run_of(database, principal, now=now, run_seconds=run_seconds)
-            fits = (most_pages is None or spent.pages + pages <= most_pages) and (
-                most_bytes is None or spent.bytes + size <= most_bytes
-            )
-            if fits:
-                _add(database, principal, begun_at=spent.begun_at, pages=pages, size=size)
-            return spent, fits
-
-    def give_back(self, principal: str, *, begun_at: float, pages: int, size: int) -> None:
-        """Give back what was taken out of a run and not used; nothing where that run is over."""
-        with self._alone() as database:
-            _add(database, principal, begun_at=begun_at, pages=-pages, size=-size)
-
-    def refuse(self, principal: str, *, call: str, told: str) -> None:
-        """Remember a call that was too large, and what its caller was told to change."""
-        with self._opened() as database:
+        with self._database.opened() as database:
             database.execute(
-                "insert or replace into refused values (?, ?, ?)", (principal, call, told)
+                "insert or replace into conclusions values (?, ?, ?, ?)", (handle, facts, claim, at)
             )
 
-    def refused(self, principal: str, *, call: str) -> str | None:
-        """Return what the caller of an equal call was told within this run, or None."""
-        with self._opened() as database:
+    def conclusion(self, handle: str, *, facts: str, since: float) -> str | None:
+        """Return the id of the claim that was signed of these facts since a moment, or None."""
+        with self._database.opened() as database:
             found = database.execute(
-                "select told from refused where principal = ? and call = ?", (principal, call)
+                "select claim from conclusions where handle = ? and facts = ? and at >= ?",
+                (handle, facts, since),
             ).fetchone()
             return None if found is None else str(found[0])
 
     def forget(self, *, before: float) -> None:
         """Drop what belongs to handles that expired before a moment."""
         expired = "(select name from handles where expires_at < ?)"
-        with self._opened() as database:
-            for table in ("cursors", "pages", "verdicts", "read_in_full"):
+        with self._database.opened() as database:
+            for table in ("cursors", "pages", "verdicts", "read_in_full", "conclusions"):
                 database.execute(f"delete from {table} where handle in {expired}", (before,))
             database.execute("delete from handles where expires_at < ?", (before,))
-
-    def _insert(self, table: str, value: Any) -> None:
-        kept = [getattr(value, each.name) for each in fields(value)]
-        with self._opened() as database:
-            database.execute(f"insert into {table} values ({', '.join('?' * len(kept))})", kept)
-
-    def _one(self, kind: Any, table: str, name: str) -> Any:
-        with self._opened() as database:
-            found = database.execute(f"select * from {table} where name = ?", (name,)).fetchone()
-        names = [each.name for each in fields(kind)]
-        return None if found is None else kind(**dict(zip(names, found, strict=True)))
-
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction: calls come from several threads and processes.
-
-        Raises:
-            LedgerError: it is locked for long, gone, damaged, or the disk is full.
-        """
-        try:
-            # Not created here: an empty ledger in place of a lost one would begin all budgets anew.
-            address = f"{self._path.absolute().as_uri()}?mode=rw"
-            connection = sqlite3.connect(address, timeout=LOCKED_S, uri=True)
-            with closing(connection) as database, database:
-                yield database
-        except (sqlite3.Error, OverflowError) as error:
-            passing = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
-            raise LedgerError(f"the readers' ledger: {error}", passing=passing) from error
-
-    @contextmanager
-    def _alone(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for a transaction that reads and then writes what depends on it."""
-        with self._opened() as database:
-            database.execute("begin immediate")
-            yield database
-
-
-def _run_of(database: sqlite3.Connection, principal: str, *, now: float, run_seconds: int) -> Spent:
-    """Return what is used of a principal's run, beginning one where the last is over.
-
-    A clock that was set back ends no run, and does not lengthen it either: it begins anew there,
-    with what is used.
-    """
-    found = database.execute(
-        "select begun_at, pages, bytes from runs where principal = ?", (principal,)
-    ).fetchone()
-    if found is not None and now < found[0]:
-        database.execute("update runs set begun_at = ? where principal = ?", (now, principal))
-        return Spent(begun_at=now, pages=found[1], bytes=found[2])
-    if found is not None and now < found[0] + run_seconds:
-        return Spent(begun_at=found[0], pages=found[1], bytes=found[2])
-    database.execute("insert or replace into runs values (?, ?, 0, 0)", (principal, now))
-    database.execute("delete from refused where principal = ?", (principal,))
-    return Spent(begun_at=now, pages=0, bytes=0)
-
-
-def _add(
-    database: sqlite3.Connection, principal: str, *, begun_at: float, pages: int, size: int
-) -> None:
-    database.execute(
-        "update runs set pages = pages + ?, bytes = bytes + ? where principal = ? and begun_at = ?",
-        (pages, size, principal, begun_at),
-    )
 
 
 def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -17,11 +17,11 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from scan_pipeline.agents.failures import LedgerError
+from scan_pipeline.agents.private_database import PrivateDatabase
 from scan_pipeline.core.errors import ConfigurationError
 from scan_pipeline.core.value import record
 
@@ -29,7 +29,6 @@ ProposalState: TypeAlias = Literal[
     "proposed", "releasing", "done", "unknown", "stale", "failed", "withdrawn"
 ]
 
-_WAIT_S: Final = 30
 _SCHEMA: Final = """
 create table if not exists proposals (
   name text primary key, action text not null, action_digest text not null, scan text not null,
@@ -105,16 +104,7 @@ class Proposals:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.touch(mode=0o600)
-            with self._opened() as database:
-                database.executescript(_SCHEMA)
-        except (OSError, LedgerError) as error:
-            raise ConfigurationError(
-                f"cannot keep proposals at {path}: {error}; expected a folder that this user may "
-                "write"
-            ) from error
+        self._database = PrivateDatabase(path, schema=_SCHEMA, what="the proposals", durable=True)
 
     def add(self, proposal: Proposal) -> None:
         """Keep a new proposal.
@@ -122,15 +112,11 @@ class Proposals:
         Raises:
             AlreadyProposedError: it must not be done twice.
         """
-        names = [each.name for each in fields(proposal)]
-        marks = ", ".join("?" * len(names))
         try:
-            with self._opened() as database:
-                database.execute(
-                    f"insert into proposals ({', '.join(names)}) values ({marks})",
-                    [getattr(proposal, name) for name in names],
-                )
-        except sqlite3.IntegrityError as error:
+            self._database.insert("proposals", proposal)
+        except LedgerError as error:
+            if not isinstance(error.__cause__, sqlite3.IntegrityError):
+                raise
             raise AlreadyProposedError(
                 f"{proposal.action} is proposed, under way, done or unknown for this version of "
                 "this record; expected to do it once"
@@ -138,14 +124,14 @@ class Proposals:
 
     def find(self, name: str) -> Proposal | None:
         """Return a proposal, or None."""
-        return next(self._select("where name = ?", name), None)
+        return next(iter(self._select("where name = ?", name)), None)
 
     def all(self, *, principal: str | None = None) -> list[Proposal]:
         """Return the proposals of one principal, or of all, oldest first."""
         order = "order by proposed_at, name"
         if principal is None:
-            return list(self._select(order))
-        return list(self._select(f"where principal = ? {order}", principal))
+            return self._select(order)
+        return self._select(f"where principal = ? {order}", principal)
 
     def step(
         self,
@@ -167,7 +153,7 @@ class Proposals:
             now: seconds since the epoch.
             by: who releases it; kept where this step does not tell.
         """
-        with self._opened() as database:
+        with self._database.opened() as database:
             done = database.execute(
                 "update proposals set state = ?, reason = ?, changed_at = ?, "
                 "released_by = case ? when 'proposed' then null else coalesce(?, released_by) end "
@@ -176,26 +162,8 @@ class Proposals:
             )
             return done.rowcount == 1
 
-    def _select(self, how: str, *values: str) -> Iterator[Proposal]:
-        names = [each.name for each in fields(Proposal)]
-        with self._opened() as database:
-            rows: list[Any] = database.execute(
-                f"select {', '.join(names)} from proposals {how}", values
-            ).fetchall()
-        return (Proposal(**dict(zip(names, row, strict=True))) for row in rows)
-
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction, on the disk when it ends (`synchronous` is full)."""
-        try:
-            with closing(sqlite3.connect(self.path, timeout=_WAIT_S)) as database, database:
-                database.execute("pragma synchronous = full")
-                yield database
-        except sqlite3.IntegrityError:
-            raise
-        except sqlite3.Error as error:
-            passing = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
-            raise LedgerError(f"the proposals: {error}", passing=passing) from error
+    def _select(self, how: str, *values: str) -> list[Proposal]:
+        return self._database.select(Proposal, "proposals", how, *values)
 
 
 class ReleaseLock:

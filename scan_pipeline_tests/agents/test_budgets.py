@@ -19,7 +19,7 @@ def path(tmp_path):
 
 def budget_at(path, now=1_000.0, *, limits=LIMITS):
     """Return ana's budget as a process of its own would."""
-    return Budget(Ledger(path), limits, principal="ana", now=now)
+    return Budget(Ledger(path).runs, limits, principal="ana", now=now)
 
 
 def take(budget, *, size=1_000, pages=0, used=None):

@@ -1,6 +1,7 @@
 """No caller raises a claim: what was inspected decides, and whose it is."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -119,6 +120,43 @@ def test_verdict_after_a_conclusion_changes_the_next_and_not_the_signed_one(read
     assert before["evaluated_by"] == "engine"
     assert (after["evaluated_by"], after["claim"]) == ("reader", "partial_no_match")
     assert before["claim_id"] != after["claim_id"]
+
+
+def test_equal_conclusions_under_a_handle_are_one_claim(readers):
+    """Until what was inspected, or the policy, is another; or the claim is old, or gone."""
+    claims = Path(readers.walked.workspace.project.lake) / "claims" / "customers"
+
+    async def asking(ask):
+        opened = await opened_by(ask, where=EU)
+        handle = opened["result_handle"]
+
+        async def concluded():
+            return (await ask("conclude", handle=handle))["claim_id"]
+
+        async def judged(verdict):
+            await ask("judge", handle=handle, verdicts={"1": verdict})
+            return await concluded()
+
+        first = {await concluded() for _ in range(3)}
+        await ask("read_page", cursor=opened["first_cursor"])
+        match, again, other = [await judged(each) for each in ("match", "match", "no_match")]
+        back = await judged("match")
+        (claims / f"{back}.json").unlink()
+        anew = await concluded()
+        readers.change(lambda policy: policy.update(limits={"page_size": 49}))
+        changed = await concluded()
+        readers.clock.sleep(13 * 3600)
+        return first, match, again, other, back, anew, changed, await concluded()
+
+    before = {each.stem for each in claims.glob("*")}
+    first, match, again, other, back, anew, changed, late = readers.ask(asking)
+    after = {each.stem for each in claims.glob("*")}
+
+    assert len(first) == 1
+    assert match == again == back
+    assert len({*first, match, other, anew, changed, late}) == 6
+    assert {*first, other, anew, changed, late} <= after
+    assert after - before <= {*first, other, anew, changed, late}
 
 
 def test_judgement_by_some_columns_says_by_which(readers):
