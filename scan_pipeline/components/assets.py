@@ -4,28 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import dagster as dg
-import pyarrow as pa
 
-from scan_pipeline.components.checks import (
-    Extracted,
-    check_specs,
-    checks_table,
-    pages_checks,
-    receipt_check,
-    reconciliation_checks,
-    records_checks,
-)
+from scan_pipeline.components.checks import Extracted, check_specs
 from scan_pipeline.components.face import Face, Stage
-from scan_pipeline.components.metadata import (
-    CERTIFIED_HERE,
-    STATEMENT,
-    column_schema,
-    pages_metadata,
-    receipt_metadata,
-    table,
-)
+from scan_pipeline.components.metadata import CERTIFIED_HERE, JUDGED_AGAIN_AS
+from scan_pipeline.components.operating import freshness_of, pool_of
 from scan_pipeline.components.overtaken import end_where_overtaken
-from scan_pipeline.components.plots import plot_of_walk, plots_of_receipt
+from scan_pipeline.components.past import refuse_the_past, restage_where_judged_otherwise
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.restarts import attempt_before
 from scan_pipeline.components.settling import (
@@ -34,15 +19,21 @@ from scan_pipeline.components.settling import (
     refusals,
     settle_older,
 )
+from scan_pipeline.components.telling import (
+    kept_extraction,
+    pages_told,
+    receipt_told,
+    reconciliation_told,
+    records_told,
+)
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.errors import EvidenceError
 from scan_pipeline.core.scan import Scan, scan_json
 from scan_pipeline.stages.alerting.alerts import tell_quietly
 from scan_pipeline.stages.pipeline import Pipeline
-from scan_pipeline.stages.reconciling.ledger_schema import ledger_faults, read_ledger
 from scan_pipeline.stages.walking.walks import is_over, last_walk
 from scan_pipeline.store.events import Event
-from scan_pipeline.store.table_reader import TableReader
+from scan_pipeline.store.lake import check_generation
 
 NOTHING_STAGED: Final = ("evidence_altered", "not_reconcilable", "data_key_destroyed")
 """Findings of the records stage that say why no record could be staged."""
@@ -64,7 +55,7 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
             "partitions_def": face.partitions,
             "group_name": face.group,
             "owners": list(face.settings.owners) or None,
-            "pool": face.pool,
+            "pool": face.settings.pool or pool_of(scan),
             "kinds": kinds,
             "code_version": version,
             "check_specs": check_specs(face, stage),
@@ -81,12 +72,7 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
         with refusals():
             pipeline = opened.pipeline(context.partition_key)
             events = _walk(context, opened, pipeline)
-            store = pipeline.store
-            faults = ledger_faults(read_ledger(store.pages(), store.evidence))
-        return dg.MaterializeResult(
-            metadata={**pages_metadata(events), **(plot_of_walk(store) if plots else {})},
-            check_results=pages_checks(events, faults),
-        )
+            return pages_told(pipeline, events, plots=plots).result()
 
     @dg.asset(
         **options("records", deps=["pages"], kinds={"deltalake", "polars"}),
@@ -97,20 +83,10 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
         opened = scan_of(context, face)
         with refusals():
             pipeline = _closed(opened.pipeline(context.partition_key))
+            restaged = _restaged(context, opened, pipeline)
             with leaving_a_receipt(opened, context.partition_key, log=context.log):
                 found = _extract(opened, pipeline)
-            staged = pipeline.store.records()
-            columns = _columns(staged, pipeline.generation)
-        return dg.MaterializeResult(
-            metadata={
-                "dagster/row_count": found.records,
-                "dagster/column_schema": column_schema(columns),
-                "nonconforming": found.nonconforming,
-                "without_key": found.without_key,
-                "dagster/uri": staged.uri,
-            },
-            check_results=records_checks(found, allowed=scan.contract.accept.nonconforming),
-        )
+            return records_told(pipeline, found).result(**restaged)
 
     @dg.asset(
         **options("reconciliation", deps=["records"], kinds={"deltalake", "polars"}),
@@ -121,22 +97,15 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
         opened = scan_of(context, face)
         with refusals():
             pipeline = _staged(opened.pipeline(context.partition_key))
+            restaged = _restaged(context, opened, pipeline)
             with leaving_a_receipt(opened, context.partition_key, log=context.log):
                 reconciled = pipeline.reconciliation()
-        figures = reconciled.figures
-        return dg.MaterializeResult(
-            metadata={
-                "dagster/row_count": len(reconciled.partitions),
-                **figures.figures(),
-                "expectations": table(each.__dict__ for each in figures.expectations),
-                "partition_summaries": table(each.__dict__ for each in reconciled.partitions),
-                "dagster/uri": pipeline.store.summaries().uri,
-            },
-            check_results=reconciliation_checks(figures),
-        )
+        told = reconciliation_told(pipeline, reconciled.figures, reconciled.partitions)
+        return told.result(**restaged)
 
     @dg.asset(
         **options("receipt", deps=["reconciliation"], kinds={"json"}),
+        freshness_policy=freshness_of(scan),
         description=f"{told}The signed account of one generation of `{scan.name}`, for every "
         "outcome. Only an accepted one lets analyses read.",
     )
@@ -144,6 +113,7 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
         opened = scan_of(context, face)
         with refusals():
             pipeline = _staged(opened.pipeline(context.partition_key))
+            restaged = _restaged(context, opened, pipeline)
             was_sealed = pipeline.is_sealed()
             with leaving_a_receipt(opened, context.partition_key, log=context.log):
                 stored = pipeline.receipt()
@@ -155,19 +125,8 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
             warn=context.log.warning,
             said=context.log.info,
         )
-        return dg.MaterializeResult(
-            metadata={
-                # In the order in which the UI shows it: the verdict, what it rests on, the rest.
-                STATEMENT: stored.receipt.statement,
-                "checks": table(checks_table(stored.receipt)),
-                **(plots_of_receipt(stored, workspace=opened.workspace) if plots else {}),
-                **receipt_metadata(stored, workspace=opened.workspace),
-                "published": published,
-                CERTIFIED_HERE: not was_sealed,
-            },
-            data_version=dg.DataVersion(stored.receipt_id),
-            check_results=[receipt_check(stored)],
-        )
+        told = receipt_told(stored, workspace=opened.workspace, plots=plots)
+        return told.result(published=published, **{CERTIFIED_HERE: not was_sealed}, **restaged)
 
     return [pages, records, reconciliation, receipt]
 
@@ -186,7 +145,9 @@ def _walk(
     generation, workspace = pipeline.generation, opened.workspace
     was_over = is_over(pipeline.scan, pipeline.store)
     if not pipeline.store.events():
+        check_generation(generation)
         end_where_overtaken(opened, generation, context=context)
+        refuse_the_past(opened, generation, context=context)
     settle_older(opened, generation, instance=context.instance, log=context.log)
     with leaving_a_receipt(opened, generation, log=context.log):
         events = pipeline.pages(
@@ -204,10 +165,7 @@ def _walk(
 def _extract(opened: ScanResource, pipeline: Pipeline) -> Extracted:
     staged = pipeline.records()
     if staged is None:
-        kept = opened.collection().receipt(pipeline.generation).receipt.extraction
-        return Extracted(
-            records=kept.admitted, nonconforming=kept.nonconforming, without_key=kept.without_key
-        )
+        return kept_extraction(opened.collection().receipt(pipeline.generation))
     return Extracted(
         records=staged.records,
         nonconforming=staged.nonconforming,
@@ -215,10 +173,14 @@ def _extract(opened: ScanResource, pipeline: Pipeline) -> Extracted:
     )
 
 
-def _columns(staged: TableReader, generation: str) -> pa.Schema:
-    """Return the columns a generation was written with; the table's where it is empty."""
-    first = next(staged.batches(generation, batch_size=1), None)
-    return staged.read(generation).schema if first is None else first.schema
+def _restaged(
+    context: dg.AssetExecutionContext, opened: ScanResource, pipeline: Pipeline
+) -> dict[str, str]:
+    """Judge a certified generation again where the contract asks for it; say as what."""
+    if not pipeline.is_sealed():
+        return {}
+    fresh = restage_where_judged_otherwise(opened, pipeline.generation, context=context)
+    return {} if fresh is None else {JUDGED_AGAIN_AS: fresh}
 
 
 def _closed(pipeline: Pipeline) -> Pipeline:

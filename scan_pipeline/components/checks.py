@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import dagster as dg
 
 from scan_pipeline.components.face import STAGES, Face, Stage
-from scan_pipeline.components.metadata import receipt_facts, table
+from scan_pipeline.components.metadata import expectations_table, receipt_facts, table
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.receipt import Receipt, last_stop_reason
 from scan_pipeline.core.reconciliation import Reconciliation
@@ -151,7 +151,7 @@ def reconciliation_checks(figures: Reconciliation) -> list[dg.AssetCheckResult]:
             "expectations_met",
             passed=not missed and not unproven,
             told=f"{met} met, {len(missed)} missed, {len(left)} not evaluated",
-            metadata={"expectations": table(each.__dict__ for each in figures.expectations)},
+            metadata={"expectations": expectations_table(figures.expectations)},
             warn=not missed,
         ),
     ]

@@ -1,4 +1,4 @@
-"""How one scan is called in Dagster: keys, names, partitions and pool, all derived in one place."""
+"""How one scan is called in Dagster: keys, names and partitions, all derived in one place."""
 
 from typing import Final, Literal
 
@@ -42,11 +42,6 @@ class Face:
     def group(self) -> str:
         """The group of the assets."""
         return self.settings.group or self.scan
-
-    @property
-    def pool(self) -> str:
-        """The concurrency pool that keeps two runs of one scan apart."""
-        return self.settings.pool or self.scan
 
     @property
     def partitions(self) -> dg.DynamicPartitionsDefinition:

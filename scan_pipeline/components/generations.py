@@ -19,19 +19,16 @@ from scan_pipeline.components.face import Face
 from scan_pipeline.components.metadata import CERTIFIED_HERE, STOP_REASON
 from scan_pipeline.components.overtaken import (
     GENERATION_TAG,
-    accepted_since,
-    name_for,
     overtaking,
     request_named,
 )
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.restarts import attempt_after
 from scan_pipeline.components.settling import refusals
-from scan_pipeline.core.errors import ContractError, ScanPipelineError
-from scan_pipeline.core.operation import Schedule
+from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.naming import free_attempt, free_generation
-from scan_pipeline.store.generations import new_generation, next_attempt
+from scan_pipeline.store.generations import next_attempt
 from scan_pipeline.store.lake import check_generation
 from scan_pipeline.store.receipts import generation_order
 
@@ -176,44 +173,6 @@ def restart_sensor(scan: Scan, *, face: Face, job: AssetJob) -> dg.SensorDefinit
         )
 
     return restart
-
-
-def generation_schedule(
-    scan: Scan, schedule: Schedule, *, face: Face, job: AssetJob
-) -> dg.ScheduleDefinition:
-    """Return the schedule of a scan file: one generation a tick, named after the tick's time.
-
-    Where a newer one is there, the tick is served if that one is accepted; else the tick's
-    generation sorts after it. Its run is known by the tick, whatever its generation is called.
-    """
-
-    @dg.schedule(
-        name=face.named("schedule"),
-        job=job,
-        cron_schedule=schedule.cron,
-        execution_timezone=schedule.timezone,
-        required_resource_keys={face.resource},
-        description=f"Begins a generation of `{face.scan}` when the scan file says so.",
-    )
-    def tick(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        moment = new_generation(context.scheduled_execution_time)
-        generation = moment
-        try:
-            opened: ScanResource = getattr(context.resources, face.resource)
-            serving = accepted_since(scan, moment, workspace=opened.workspace)
-            if serving is not None:
-                return dg.SkipReason(
-                    f"{serving} was begun after {moment} and is accepted: it serves this tick"
-                )
-            generation = name_for(scan, moment, workspace=opened.workspace)
-        except ScanPipelineError as error:
-            # The run meets it too and tells it where people look.
-            context.log.warning("the lake cannot be looked at: %s", error)
-        # A schedule cannot ask for partitions as a sensor can; adding one twice changes nothing.
-        add_generation(face, generation, instance=context.instance)
-        return dg.RunRequest(run_key=moment, partition_key=generation)
-
-    return tick
 
 
 def is_generation(name: str) -> bool:

@@ -19,9 +19,13 @@ concurrency:
   runs:
     max_concurrent_runs: 8
   pools:
-    # A scan's stages share a pool that bears its name: one run of a scan at a time.
+    # The stages of all scans of a host share a pool that bears its name: one run of them at a time.
     default_limit: 1
     granularity: run
+
+# Says of each receipt whether it is overdue by its scan's schedule.
+freshness:
+  enabled: true
 
 # A run whose process died is noticed, and tried once more: it takes its generation up again.
 # What a stage itself refused is not: retries of requests belong to the scan's contract.

@@ -6,7 +6,8 @@ from typing import Any, Final
 import dagster as dg
 import pyarrow as pa
 
-from scan_pipeline.core.receipt import Receipt, last_stop_reason
+from scan_pipeline.core.receipt import Receipt, ReceiptExpectation, last_stop_reason
+from scan_pipeline.core.reconciliation import ExpectationResult
 from scan_pipeline.stages.inventory import VerifiedInventory
 from scan_pipeline.stages.standing import Standing
 from scan_pipeline.stages.workspace import Workspace
@@ -29,6 +30,9 @@ STOP_REASON: Final = "scan_pipeline/stop_reason"
 CERTIFIED_HERE: Final = "scan_pipeline/certified_here"
 """Whether the run that tells of a receipt is the one that issued it."""
 
+JUDGED_AGAIN_AS: Final = "scan_pipeline/judged_again_as"
+"""The generation whose receipt supersedes this one's."""
+
 SHOWN_ROWS: Final = 100
 """Rows of a table in metadata, at most: the tables of the lake hold all of them."""
 
@@ -45,6 +49,14 @@ def table(rows: Iterable[Mapping[str, Any]]) -> dg.TableMetadataValue:
     ]
     columns = [dg.TableColumn(name) for name in (shown[0].data if shown else {"": ""})]
     return dg.MetadataValue.table(shown, schema=dg.TableSchema(columns=columns))
+
+
+def expectations_table(
+    held: Iterable[ExpectationResult | ReceiptExpectation],
+) -> dg.TableMetadataValue:
+    """Return expectations as a table: what was expected, what arrived, and what came of it."""
+    shown = ("name", "expected", "observed", "result")
+    return table({name: getattr(each, name) for name in shown} for each in held)
 
 
 def column_schema(schema: pa.Schema) -> dg.TableSchema:
@@ -136,7 +148,7 @@ def receipt_metadata(stored: StoredReceipt, *, workspace: Workspace) -> Metadata
         STOP_REASON: last_stop_reason(receipt),
         "missing_id_ranges": list(receipt.missing_id_ranges),
         "reasons": value.md("\n".join(f"- {each}" for each in receipt.reasons) or "none"),
-        "expectations": table(each.__dict__ for each in receipt.expectations),
+        "expectations": expectations_table(receipt.expectations),
         "findings": _findings(receipt),
         "assumptions": table(each.__dict__ for each in receipt.assumptions),
         "merkle_root": receipt.merkle.root,

@@ -6,6 +6,7 @@ somebody may begin one by hand, on another host, or with a clock that runs ahead
 accepted, it serves the night; else the night gets a generation that sorts after it.
 """
 
+from collections.abc import Mapping
 from typing import Final, NoReturn
 
 import dagster as dg
@@ -67,7 +68,7 @@ def end_where_overtaken(
     scan, workspace = opened.scan, opened.workspace
     newest = overtaking(scan.name, generation, workspace=workspace)
     tags, instance = context.run.tags, context.instance
-    if newest is None or not any(tag in tags for tag in _BEGUN_BY):
+    if newest is None or not is_begun_by_us(tags):
         return
     serving = accepted_since(scan, generation, workspace=workspace)
     if serving is not None:
@@ -80,6 +81,11 @@ def end_where_overtaken(
         f"{newest} was begun meanwhile and sorts after it: {following} takes its place, and sensor "
         f"{opened.face.named('follow')} begins it",
     )
+
+
+def is_begun_by_us(tags: Mapping[str, str]) -> bool:
+    """Say whether a schedule or sensor asked for a run, rather than somebody by hand."""
+    return any(tag in tags for tag in _BEGUN_BY)
 
 
 def follow_sensor(face: Face, *, job: dg.JobDefinition) -> dg.SensorDefinition:

@@ -14,7 +14,6 @@ from scan_pipeline.components.assets import scan_assets
 from scan_pipeline.components.face import Face
 from scan_pipeline.components.generations import (
     generation_job,
-    generation_schedule,
     launch_sensor,
     new_generation_job,
     night_sensor,
@@ -25,6 +24,7 @@ from scan_pipeline.components.mirror import mirror_sensor
 from scan_pipeline.components.overtaken import follow_sensor
 from scan_pipeline.components.resource import ScanResource, project_workspace
 from scan_pipeline.components.scaffolding import ScanScaffolder
+from scan_pipeline.components.scheduling import generation_schedule
 from scan_pipeline.core import scan as core_scan
 from scan_pipeline.sources.catalogue import parse_scan
 from scan_pipeline.sources.face_settings import FACE, FaceSettings, parse_settings
@@ -152,7 +152,7 @@ def scan_definitions(
             *nights,
             follow_sensor(face, job=job),
             restart_sensor(scan, face=face, job=job),
-            mirror_sensor(face, job=job),
+            mirror_sensor(face),
             alert_sensor(scan, face=face),
         ],
         resources={face.resource: ScanResource(scan, face=face, workspace=workspace)},

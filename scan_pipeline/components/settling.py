@@ -1,6 +1,6 @@
 """What a run owes the generations it finds: a receipt, also where a run was broken off."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -136,16 +136,25 @@ def settle_older(
 
 
 def is_held(face: Face, generation: str, *, instance: dg.DagsterInstance) -> bool:
-    """Say whether an unfinished run works on a generation of this scan.
+    """Say whether an unfinished run works on a generation of this scan."""
+    return any(unfinished_runs(face, instance=instance, tags={PARTITION_TAG: generation}))
+
+
+def unfinished_runs(
+    face: Face, *, instance: dg.DagsterInstance, tags: Mapping[str, str] | None = None
+) -> Iterator[dg.DagsterRun]:
+    """Yield the unfinished runs that work on stages of this scan.
 
     Scans that begin by the same clock share the names of their generations, hence the look at
     what a run has selected; a run of a whole job has selected nothing by name.
+
+    Args:
+        face: the scan.
+        instance: which runs there are.
+        tags: which a run must have.
     """
-    runs = instance.get_runs(
-        filters=dg.RunsFilter(tags={PARTITION_TAG: generation}, statuses=_UNFINISHED)
-    )
+    asked = dg.RunsFilter(tags={**(tags or {})}, statuses=_UNFINISHED)
     stages, jobs = {*face.keys}, {face.named("generation"), ALL_ASSETS}
-    return any(
-        run.job_name in jobs if run.asset_selection is None else stages & run.asset_selection
-        for run in runs
-    )
+    for run in instance.get_runs(filters=asked):
+        if run.job_name in jobs if run.asset_selection is None else stages & run.asset_selection:
+            yield run

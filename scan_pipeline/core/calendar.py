@@ -112,14 +112,23 @@ def ticks_between(schedule: Schedule, after: datetime, until: datetime) -> int:
 
 
 def late_after(schedule: Schedule, read_at: datetime) -> datetime:
-    """Return when data counts as late that was read at a moment: after one period plus half.
+    """Return when data counts as late that was read at a moment: after one period plus half."""
+    return next(ticks_after(schedule, read_at)) + grace(schedule, read_at)
 
-    The generation of the next tick has half a period to come; of a weekend beside working days,
-    half of the shorter one.
+
+def grace(schedule: Schedule, moment: datetime) -> timedelta:
+    """Return how long the generation of the next tick may take to come: half a period.
+
+    Of a weekend beside working days, it is half of the shorter one.
     """
-    due, following = islice(ticks_after(schedule, read_at), 2)
-    period = min(due - last_tick(schedule, read_at), following - due)
-    return due + period / 2
+    due, following = islice(ticks_after(schedule, moment), 2)
+    return min(due - last_tick(schedule, moment), following - due) / 2
+
+
+def longest_silence(schedule: Schedule, *, at: datetime) -> timedelta:
+    """Return how long nothing may come, whatever the day: the longest period plus a grace."""
+    gaps = _periods(schedule, at=at)
+    return max(gaps) + min(gaps) / 2
 
 
 def timeliness(schedule: Schedule, *, read_at: datetime, now: datetime) -> Timeliness:
@@ -149,15 +158,20 @@ def ago(passed: int, *, unit: Unit) -> str:
 
 def unit_of(schedule: Schedule, *, at: datetime) -> Unit:
     """Return what one period of a schedule is called."""
-    last = last_tick(schedule, at)
-    ticks = [last, *islice(ticks_after(schedule, last), _LOOKED_AT)]
-    gaps = [later - earlier for earlier, later in pairwise(ticks)]
+    last, gaps = last_tick(schedule, at), _periods(schedule, at=at)
     for shortest, longest, unit in _UNITS:
         if shortest <= min(gaps) and max(gaps) <= longest:
             hour = last.astimezone(_zone(schedule)).hour
             by_night = unit == "day" and (hour >= _NIGHT[0] or hour < _NIGHT[1])
             return "night" if by_night else unit
     return "scheduled run"
+
+
+def _periods(schedule: Schedule, *, at: datetime) -> list[timedelta]:
+    """Return the lengths of the periods around a moment and after it."""
+    last = last_tick(schedule, at)
+    ticks = [last, *islice(ticks_after(schedule, last), _LOOKED_AT)]
+    return [later - earlier for earlier, later in pairwise(ticks)]
 
 
 def _walk(schedule: Schedule, moment: datetime, *, backwards: bool) -> Iterator[datetime]:

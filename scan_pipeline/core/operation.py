@@ -6,6 +6,7 @@ from pydantic import Field
 
 from scan_pipeline.core.retention import Retention
 from scan_pipeline.core.value import NaturalInt, PositiveInt, record
+from scan_pipeline.core.vocabulary import Overlap
 
 
 @record
@@ -68,8 +69,11 @@ class Schedule:
 
     Attributes:
         cron: five fields, as cron reads them.
-        timezone: in which they are read, e.g. `Europe/Berlin`.
+        timezone: in which they are read, a name of the IANA time zone database, e.g.
+            `Europe/Berlin`.
+        overlap: what a tick does while a generation of the scan is under way.
     """
 
     cron: str
     timezone: str = "UTC"
+    overlap: Overlap = "refuse"

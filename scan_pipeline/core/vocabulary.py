@@ -110,3 +110,6 @@ ColumnType: TypeAlias = Literal[
     "string", "int64", "float64", "bool", "timestamp", "decimal", "json"
 ]
 """Types of inline columns; `json` keeps any value as its JSON text."""
+
+Overlap: TypeAlias = Literal["refuse", "queue"]
+"""What a tick does while a generation of its scan is under way: none is begun, or one waits."""

@@ -27,7 +27,7 @@ class FaceSettings:
         key_prefix: stands before `[<scan>, <stage>]` in every asset key.
         group: the assets' group; the scan's name where silent.
         owners: e-mail addresses, or `team:<name>`.
-        pool: concurrency pool of the stages; the scan's name where silent.
+        pool: concurrency pool of the stages; one for each host that is asked where silent.
         inventory: the inventory that the scan is read together with; they share one partition set.
         plots: whether runs draw plots of what they report, where the extra `report` is installed;
             each is some 20 KB in Dagster's event log.

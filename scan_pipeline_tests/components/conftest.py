@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
@@ -128,6 +129,18 @@ class Station:
                 repository_def=repository,
                 resources={self.face.resource: self.opened},
                 sensor_name=sensor,
+            )
+        )
+
+    def due(self, at: datetime = datetime(2026, 11, 30, 2, tzinfo=UTC)) -> Any:
+        """Evaluate the schedule's tick of a moment as the daemon does."""
+        repository = self.definitions.get_repository_def()
+        return repository.get_schedule_def(self.face.named("schedule")).evaluate_tick(
+            dg.build_schedule_context(
+                instance=self.instance,
+                repository_def=repository,
+                resources={self.face.resource: self.opened},
+                scheduled_execution_time=at,
             )
         )
 

@@ -97,14 +97,16 @@ def test_c117_verdict_that_could_not_be_computed_is_none(
 
 
 def test_c100_partition_whose_run_was_dropped_opens_nothing_and_runs_by_hand(
-    station: Callable[..., Any],
+    station: Callable[..., Any], bench: Any
 ) -> None:
     """Partitions were added, their runs were not launched: what is missing is the receipt."""
     told = field_case("C100")
     added = told["scenario"]["steps"][0]["add_partitions"]
     nights = dict(zip(added, (NIGHT, NEXT_NIGHT), strict=True))
     opened = station()
+    bench.clock.now -= timedelta(days=1)
     opened.stages(LAST_NIGHT)
+    bench.clock.now += timedelta(days=1)
     opened.instance.add_dynamic_partitions(opened.face.partitions.name, list(nights.values()))
 
     for name, generation in nights.items():
@@ -115,22 +117,27 @@ def test_c100_partition_whose_run_was_dropped_opens_nothing_and_runs_by_hand(
         assert "analyses/total" in opened.run(generation, only=REPORT).made
 
 
-def test_c100_run_that_was_asked_for_and_never_came_is_asked_for_again(
-    station: Callable[..., Any], bench: Any
+def test_c100_what_dagster_was_not_told_of_is_told_at_the_next_look(
+    station: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Receipts are held against what Dagster has seen, and a run key is not for ever."""
+    """Receipts are held against what Dagster has seen; no run is asked for that could be lost."""
     told = field_case("C100")
     opened = station(persistent=True)
     generation = run_scan(opened.scan, workspace=opened.workspace).stored.receipt.scan_generation
+    asked, whole = iter(range(5)), type(opened.instance).report_runless_asset_event
 
-    first = opened.tick("customers_lake").run_requests
-    again = opened.tick("customers_lake").run_requests
-    bench.clock.now += timedelta(days=1)
-    next_day = opened.tick("customers_lake").run_requests
+    def broken(self: Any, event: Any) -> None:
+        if next(asked, None) is None:
+            raise ConnectionError
+        whole(self, event)
 
-    asked = [[each.partition_key for each in tick] for tick in (first, again, next_day)]
-    assert asked == [[generation]] * 3
-    # Dagster launches a key once: the day's second is dropped, as in the case, the next day's not.
-    lost = told["scenario"]["steps"][-1]
-    assert (first[0].run_key == again[0].run_key) is (lost["launched"] == [])
-    assert next_day[0].run_key != first[0].run_key
+    monkeypatch.setattr(type(opened.instance), "report_runless_asset_event", broken)
+    with pytest.raises(ConnectionError):
+        opened.tick("customers_lake")
+    monkeypatch.undo()
+    receipt = dg.AssetKey(["customers", "receipt"])
+
+    assert told["scenario"]["steps"][-1]["launched"] == []
+    assert opened.instance.get_materialized_partitions(receipt) == set()
+    assert opened.tick("customers_lake").skip_message == f"told of 1 of 1: {generation}"
+    assert opened.instance.get_materialized_partitions(receipt) == {generation}

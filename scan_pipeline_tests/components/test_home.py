@@ -20,6 +20,7 @@ def test_fresh_home_has_its_settings(tmp_path: Path) -> None:
         assert instance.run_retries_max_retries == 1
         assert not instance.run_retries_retry_on_asset_or_op_failure
         assert instance.run_monitoring_enabled
+        assert instance.freshness_enabled
 
 
 def test_settings_that_are_there_stay(tmp_path: Path) -> None:

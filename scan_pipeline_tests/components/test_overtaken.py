@@ -1,7 +1,6 @@
 """A generation that a newer one overtook before it began: nobody's night fails for it."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
@@ -12,19 +11,6 @@ from scan_pipeline.simulator.scenarios import scenario
 NIGHT, BY_HAND = "20261130T020000Z", "20261130T020003Z"
 PARTITIONS = "customers_generations"
 SCHEDULED = {"dagster/schedule_name": "customers_schedule"}
-
-
-def ticked(opened: Any) -> Any:
-    """Evaluate the schedule's tick of 02:00."""
-    repository = opened.definitions.get_repository_def()
-    return repository.get_schedule_def("customers_schedule").evaluate_tick(
-        dg.build_schedule_context(
-            instance=opened.instance,
-            repository_def=repository,
-            resources={opened.face.resource: opened.opened},
-            scheduled_execution_time=datetime(2026, 11, 30, 2, tzinfo=UTC),
-        )
-    )
 
 
 def followed(opened: Any, ran: Any) -> Any:
@@ -51,7 +37,7 @@ def not_accepted(station: Callable[..., Any]) -> Any:
 def test_tick_after_a_newer_generation_is_named_after_it(station: Callable[..., Any]) -> None:
     """The clock of another host runs ahead: the night's name sorts last, its run is the tick's."""
     opened = not_accepted(station)
-    first, again = ticked(opened), ticked(opened)
+    first, again = opened.due(), opened.due()
     ran = opened.stages(f"{BY_HAND}.2", tags=SCHEDULED)
 
     request = first.run_requests[0]
@@ -65,7 +51,7 @@ def test_tick_that_a_newer_generation_serves_is_skipped(station: Callable[..., A
     """Somebody began one after the tick's time, and it is accepted."""
     opened = station(persistent=True)
     opened.stages(BY_HAND)
-    asked = ticked(opened)
+    asked = opened.due()
 
     assert not asked.run_requests
     assert f"{BY_HAND} was begun after {NIGHT} and is accepted" in asked.skip_message
@@ -135,4 +121,4 @@ def test_tick_over_a_lake_that_cannot_be_read_is_left_to_its_run(
     log = opened.workspace.lake.table_uri("evidence", "customers", "pages") + "/_delta_log"
     opened.workspace.lake.write_once(f"{log}/00000000000000000000.json", b"not a table")
 
-    assert ticked(opened).run_requests[0].partition_key == NIGHT
+    assert opened.due().run_requests[0].partition_key == NIGHT

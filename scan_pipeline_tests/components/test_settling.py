@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from scan_pipeline.simulator.registry import Registry
 from scan_pipeline.simulator.script import Script
 from scan_pipeline.simulator.server import running
 from scan_pipeline.stages.run import settle_open
+from scan_pipeline.store.generations import new_generation
 from scan_pipeline.store.lake import Lake
 from scan_pipeline.store.receipts import ReceiptStore
 from scan_pipeline.store.trust import Trust
@@ -206,11 +208,12 @@ def test_terminated_run_ends_as_terminated_and_leaves_its_receipt(
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
     (tmp_path / "pyproject.toml").write_text('[tool.scan_pipeline]\nlake = "lake"\n')
+    generation = new_generation(datetime.now(UTC))  # the past cannot be begun by hand
     with running(registry) as base:
         text = yaml.safe_dump(dict(shipped)).replace("simulator://registry", base)
         (tmp_path / "scan.yaml").write_text(text)
         process = subprocess.Popen(
-            [sys.executable, "-c", RUN, str(tmp_path), NIGHT],
+            [sys.executable, "-c", RUN, str(tmp_path), generation],
             env={**os.environ, "REGISTRY_TOKEN": AUDITOR_TOKEN},
             cwd=tmp_path,
             stderr=subprocess.PIPE,
@@ -225,7 +228,7 @@ def test_terminated_run_ends_as_terminated_and_leaves_its_receipt(
 
     receipts = ReceiptStore(Lake(root=str(tmp_path / "lake")), "customers")
     trust = Trust.load(tmp_path / "scan_pipeline_trust.json", lake=str(tmp_path / "lake"))
-    receipt = receipts.read(NIGHT, trust=trust).receipt
+    receipt = receipts.read(generation, trust=trust).receipt
     assert (receipt.traversal, receipt.stop_reason) == ("cancelled", "cancelled")
     assert not receipt.accepted
     assert 0 < receipt.pages_observed < 10
