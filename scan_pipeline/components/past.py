@@ -17,7 +17,7 @@ from scan_pipeline.components.reporting import report_generation
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.core.calendar import ticks_after
 from scan_pipeline.core.contract_digests import scope_digest
-from scan_pipeline.core.errors import ContractError, ScanPipelineError
+from scan_pipeline.core.errors import ConfigurationError, ContractError, TamperedError
 from scan_pipeline.stages.restage import restage
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.standing import begun_at
@@ -72,10 +72,10 @@ def restage_where_judged_otherwise(
         return None
     try:
         next(iter(pipeline.store.bodies()), None)
-    except ScanPipelineError as error:
-        context.log.warning("%s stays as it was judged, its pages are gone: %s", generation, error)
+        again = restage(scan, generation, workspace=workspace)
+    except (ConfigurationError, ContractError, TamperedError) as error:
+        context.log.warning("%s stays as it was judged: %s", generation, error)
         return None
-    again = restage(scan, generation, workspace=workspace)
     fresh = again.receipt.scan_generation
     add_generation(opened.face, fresh, instance=context.instance)
     plots = opened.face.settings.plots
