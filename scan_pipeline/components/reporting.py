@@ -43,8 +43,14 @@ def report_generation(
 ) -> list[Stage]:
     """Report the materializations and verdicts of a certified generation; the receipt comes last.
 
-    Its partition must be known. With `plots`, they are drawn, which takes a second or so. Where this breaks off, nothing says that it is told: the next look
+    Its partition must be known. Where this breaks off, nothing says that it is told: the next look
     tells it again.
+
+    Args:
+        opened: the scan.
+        generation: of it.
+        instance: what is told.
+        plots: whether they are drawn, which takes a second or so.
 
     Returns:
         The stages that could be told of.
