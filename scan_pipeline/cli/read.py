@@ -63,6 +63,8 @@ def read(
 ) -> ExitCode:
     """Read the records of GENERATION, else of the newest that is proven whole.
 
+    Of a scan that follows changes in rounds, read what its rounds come to.
+
     Exit 1, with the reason, where no receipt opens as much as was asked for.
     """
     from scan_pipeline.cli.records import write_records
@@ -76,6 +78,8 @@ def read(
     workspace = settings.workspace()
     contract = settings.contract(scan, generation, workspace=workspace)
     collection = Collection(contract, workspace=workspace, max_age=max_age)
+    if contract.contract.mode == "sync" and generation is None and receipt_id is None:
+        return _read_current(collection, accept=accept, form=form, limit=limit)
     wish: Wish = at_least or "verified"
     opened = _opened(collection, generation, wish, accept=accept, receipt_id=receipt_id)
     labelled = isinstance(opened, PartialCollection)
@@ -95,6 +99,35 @@ def read(
         frame, opened.receipt, opened.receipt_id, form=form, limit=limit, heading=heading
     )
     say(f"{given:,} of {total:,} records; receipt {opened.receipt_id}")
+    return ExitCode.ACCEPTED
+
+
+def _read_current(
+    collection: "Collection",
+    *,
+    accept: ConclusionScope | None,
+    form: Literal["table", "csv", "json"],
+    limit: int | None,
+) -> ExitCode:
+    """Read what the rounds of a scan come to."""
+    from scan_pipeline.cli.records import write_records
+
+    opened = collection.current(accept=accept)
+    word = opened.word()
+    say(word)
+    say(opened.standing.word())
+    heading = {
+        "coverage_status": opened.worth.status,
+        "conclusion_scope": opened.worth.scope,
+        "statement": word,
+        "rests_on": list(opened.receipt_ids),
+    }
+    if limit is None and form == "table":
+        limit = TABLE_LIMIT
+    given, total = write_records(
+        opened.frame(), opened.receipt, opened.receipt_id, form=form, limit=limit, heading=heading
+    )
+    say(f"{given:,} of {total:,} records; last receipt {opened.receipt_id}")
     return ExitCode.ACCEPTED
 
 

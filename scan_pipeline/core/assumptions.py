@@ -18,12 +18,21 @@ class Assumption:
 
 def assumptions(scan: Scan, walk: WalkEvidence) -> tuple[Assumption, ...]:
     """List what has to be believed, each with its basis; a basis that nobody gave is `assumed`."""
-    return (*_held_still(scan), *_counted(scan), *_asked(scan, walk))
+    return (*_held_still(scan, walk), *_counted(scan), *_asked(scan, walk))
 
 
-def _held_still(scan: Scan) -> Iterator[Assumption]:
+def _held_still(scan: Scan, walk: WalkEvidence) -> Iterator[Assumption]:
     """Yield what keeps the collection the one it was."""
     source = scan.source
+    if source.checkpoint is not None:
+        basis = source.checkpoint.basis
+        if source.checkpoint.covers_since == "start":
+            yield Assumption(name="checkpoint_covers_all_writes", basis=basis)
+        if walk.round is not None and walk.round.since is None:
+            yield Assumption(name="baseline_keeps_what_stays", basis=basis)
+        if source.checkpoint.updates == "changed_members":
+            yield Assumption(name="returning_records_come_whole", basis="assumed")
+        return
     match scan.contract.consistency:
         case "snapshot" if source.snapshot is not None:
             yield Assumption(name="pin_honoured", basis=source.snapshot.basis)

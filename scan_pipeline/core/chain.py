@@ -92,6 +92,15 @@ def cursor_digest(token: str | None) -> bytes:
     return sha256(b"none" if token is None else b"token:" + _utf8(token)).digest()
 
 
+def checkpoint_digest(checkpoint: str) -> str:
+    """Return the digest of a checkpoint, `sha256:<hex>` of SHA-256("checkpoint:" || checkpoint).
+
+    Raises:
+        CanonicalFormError: the checkpoint is not Unicode text.
+    """
+    return f"sha256:{sha256(b'checkpoint:' + _utf8(checkpoint)).hexdigest()}"
+
+
 def end_digest(signal: str) -> bytes:
     """Return the digest of a declared end: SHA-256("end:" || signal).
 

@@ -87,8 +87,10 @@ class Contract:
     accept: Accept = Accept()
 
 
-def whole_scope(consistency: Consistency) -> ConclusionScope:
-    """Return what a verified walk of this consistency may speak of."""
+def whole_scope(consistency: Consistency, *, mode: Mode = "full") -> ConclusionScope:
+    """Return what a verified walk of this consistency may speak of; a round, of changes alone."""
+    if mode == "sync":
+        return "all_changes_since_checkpoint"
     scopes: dict[Consistency, ConclusionScope] = {
         "snapshot": "all_records_in_snapshot",
         "change_token": "all_records_at_change_token",
@@ -104,10 +106,11 @@ def accept_level(contract: Contract) -> tuple[CoverageStatus, ConclusionScope]:
     scope = contract.accept.scope or (
         "all_records_in_snapshot"
         if contract.consistency == "live"
-        else whole_scope(contract.consistency)
+        else whole_scope(contract.consistency, mode=contract.mode)
     )
     if contract.accept.status is not None:
         return contract.accept.status, scope
     if scope == "all_records_present_throughout_both_walks":
         return "corroborated", scope
-    return ("verified" if scope in WHOLE_COLLECTION else "unknown"), scope
+    proven = scope in WHOLE_COLLECTION or scope == "all_changes_since_checkpoint"
+    return ("verified" if proven else "unknown"), scope

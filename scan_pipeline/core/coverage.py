@@ -185,7 +185,7 @@ def _judged(
     elif finished and held and ended and not (doubts or left or walk.limits_hit):
         twice = scan.contract.consistency == "two_equal_walks"
         status = "corroborated" if twice else "verified"
-        scope = whole_scope(scan.contract.consistency)
+        scope = whole_scope(scan.contract.consistency, mode=scan.contract.mode)
     else:
         status = "unknown"
         scope = "records_encountered_in_live_traversal" if finished else "observed_pages_only"
@@ -236,7 +236,9 @@ def _judged_findings(scan: Scan, walk: WalkEvidence, figures: Reconciliation) ->
             break
     if walk.traversal != "finished":
         return found
-    if scan.contract.consistency == "change_token":
+    if scan.contract.mode == "sync":
+        found += _checkpoint_doubts(scan)
+    elif scan.contract.consistency == "change_token":
         found += _moved_token(walk)
     if scan.contract.consistency == "two_equal_walks":
         return [*found, *_differing(walk, figures)]  # equal walks are what stands for a count
@@ -262,6 +264,20 @@ def _differing(walk: WalkEvidence, figures: Reconciliation) -> list[Finding]:
     return [finding("walks_differ", expected="equal walks", found=second.figures.differences())]
 
 
+def _checkpoint_doubts(scan: Scan) -> list[Finding]:
+    """Say that what changes while a round is read comes in no round."""
+    facts = scan.source.checkpoint
+    if facts is None or facts.covers_since == "start":
+        return []
+    return [
+        finding(
+            "checkpoint_at_end",
+            expected="a checkpoint that covers what changed since the round began",
+            found="one that is made at its end",
+        )
+    ]
+
+
 def _moved_token(walk: WalkEvidence) -> list[Finding]:
     """Say that the token moved, or that it did not where it should have."""
     before, after = walk.before.change_token, walk.after and walk.after.change_token
@@ -278,6 +294,8 @@ def _consistency_held(
     scan: Scan, walk: WalkEvidence, figures: Reconciliation
 ) -> tuple[bool, str | None]:
     """Say whether the declared consistency held, and if not, why."""
+    if scan.contract.mode == "sync":
+        return _round_held(scan, walk)
     match scan.contract.consistency:
         case "snapshot":
             if scan.source.snapshot is None or walk.pin.version is None:
@@ -308,6 +326,14 @@ def _consistency_held(
             return why_not is None, why_not
         case "live":
             return False, "the collection could change while it was read"
+
+
+def _round_held(scan: Scan, walk: WalkEvidence) -> tuple[bool, str | None]:
+    """Say whether a round brought every change since it began, and where the next one begins."""
+    facts = scan.source.checkpoint
+    if facts is None or walk.round is None or walk.round.checkpoint is None:
+        return False, "its end named no checkpoint for the next round"
+    return facts.covers_since == "start", None  # else a finding says why
 
 
 def _sentences(findings: list[Finding]) -> list[str]:

@@ -351,6 +351,21 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "nothing but the end signal says how many there are",
             "declare a count, per-partition counts, an id sequence or a manifest",
         ),
+        "checkpoint_at_end": _kind(
+            "warning",
+            "the source names where the next round begins only when this one ends: what changed "
+            "while it was read comes in neither",
+            "take the checkpoint from the first page, or from an endpoint asked before it, if the "
+            "source has one; else read the rounds as what was met",
+        ),
+        "nested_delta": _kind(
+            "warning",
+            "a record holds changes of a list of its own and not the list",
+            "leave the list out of the projection, and walk it as a scan of its own",
+        ),
+        "newer_version": _kind(
+            "note", "one key came again with other content; the last delivery holds", "none"
+        ),
         "live_traversal": _kind(
             "warning",
             "rows could move while the pages were read",

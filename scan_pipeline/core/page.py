@@ -29,11 +29,18 @@ class Next:
 
 @record
 class End:
-    """The source said, in a declared way, that nothing follows."""
+    """The source said, in a declared way, that nothing follows.
+
+    Attributes:
+        signal: how it said so.
+        checkpoint: what to ask for to get the changes from here on; None where it named nothing.
+    """
 
     signal: str
+    checkpoint: str | None = None
 
     def __post_init__(self) -> None:
+        _check_text(self.checkpoint, "checkpoint")
         if not _is_text(self.signal) or not self.signal:
             raise ProtocolError(
                 "continuation_invalid", "found an end without a signal; expected its name"
@@ -52,11 +59,13 @@ class Position:
         token: continuation token as the source gave it; None asks for the first page.
         pin: source version to name in the request, None until one is known.
         high_water_mark: upper bound to name in the request.
+        since: checkpoint at which a round of changes begins; None where everything is asked for.
     """
 
     token: str | None = None
     pin: str | None = None
     high_water_mark: str | None = None
+    since: str | None = None
 
 
 @record

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from scan_pipeline.core.checkpoint import Round
 from scan_pipeline.core.second_walk import SecondWalk
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import (
@@ -261,6 +262,7 @@ class Receipt:
     acknowledgement: ReceiptAcknowledgement | None = None
     redacts: str | None = None
     """Id of the receipt that this one stands for, which named a record that was erased since."""
+    round: Round | None = None
 
 
 def last_stop_reason(receipt: Receipt) -> StopReason:

@@ -71,6 +71,7 @@ class Reconciliation:
         root: collection root, hex; None where a conflict or a record without key forbids one.
         expectations: every expectation with its result.
         findings: what was noticed while reconciling.
+        removed_ids: keys whose last delivery says that they were removed.
     """
 
     records: int
@@ -85,6 +86,7 @@ class Reconciliation:
     root: str | None
     expectations: tuple[ExpectationResult, ...]
     findings: tuple[Finding, ...]
+    removed_ids: int = 0
 
     def figures(self) -> dict[str, Any]:
         """Return the figures that an audit compares, without findings."""

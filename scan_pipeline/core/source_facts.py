@@ -4,6 +4,7 @@ from abc import ABC
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
+from scan_pipeline.core.checkpoint import CheckpointFacts
 from scan_pipeline.core.contract import Contract
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.field_path import FieldPath
@@ -168,6 +169,11 @@ class SourceFacts(ABC):  # a base for one record a protocol, never made itself
     @property
     def change_token_basis(self) -> Basis | None:
         """Why the change token is believed to cover all writes; None where none is declared."""
+        return None
+
+    @property
+    def checkpoint(self) -> CheckpointFacts | None:
+        """What is known of the checkpoints it names; None where it tracks no changes."""
         return None
 
     @property

@@ -84,7 +84,8 @@ SignalWord: TypeAlias = Literal[
 ContinuationKind: TypeAlias = Literal["repeatable", "single_use", "connection_bound"]
 """How often a continuation works: always, once, or as long as the connection it came over lives."""
 
-Delivery: TypeAlias = Literal["exactly_once", "at_least_once"]
+Delivery: TypeAlias = Literal["exactly_once", "at_least_once", "latest_wins"]
+"""How often a record may come: once, again with equal content, or again with the newest last."""
 
 LeafEncoding: TypeAlias = Literal["raw/v1", "canonical-json/v1"]
 """What a leaf hashes: the record's bytes as sent, or canonical JSON that the adapter wrote."""

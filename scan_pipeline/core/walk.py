@@ -68,6 +68,7 @@ class Walk:
         self.total: int | None = None
         self.pin: str | None = None
         self._pin_is_number = False
+        self.checkpoint: str | None = None
         self.findings: list[Finding] = []
 
     def before_request(self, position: Position, *, seconds: float) -> LimitHit | None:
@@ -131,7 +132,7 @@ class Walk:
                     "no_progress",
                     f"page {ordinal} holds the records of page {earlier}; expected new ones",
                 )
-            declared = self._contract.delivery == "at_least_once"
+            declared = self._contract.delivery != "exactly_once"
             self.findings.append(
                 finding(
                     "page_repeated",
@@ -147,6 +148,8 @@ class Walk:
         for doubt in doubts_about(page, ordinal, source=self._source, contract=self._contract):
             self._note_once(doubt)
         self._fingerprint = page.fingerprint
+        if isinstance(page.continuation, End):
+            self.checkpoint = page.continuation.checkpoint
         self._count(items, returned=page.records, body_bytes=len(page.body))
         return items
 

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from scan_pipeline.core.checkpoint import Round
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.page import Opening
 from scan_pipeline.core.second_walk import SecondWalk
@@ -43,6 +44,7 @@ class WalkEvidence:
         second: the second of two walks; its findings are among `findings`, and `chain_intact`
             speaks of both.
         openings_of_second: what the source said of itself before and after the second.
+        round: which round of changes it was; None where the source tracks none.
         findings: what the walk noticed.
     """
 
@@ -60,3 +62,4 @@ class WalkEvidence:
     unrepeated: tuple[str, ...] = ()
     second: SecondWalk | None = None
     openings_of_second: tuple[Opening | None, ...] = ()
+    round: Round | None = None

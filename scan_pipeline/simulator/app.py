@@ -68,9 +68,9 @@ def create_app(registry: Registry) -> Starlette:
     """Return the registry as an ASGI application.
 
     `GET /v1/customers` and `/v1/support_cases` list; below each, `/partition_counts?by=region`
-    counts, `/high_water_mark` tells the newest sequence number and `/change_token` the state of the
-    collection; `GET /v1/identity` tells who asks. All want a bearer token, and refuse in one
-    envelope.
+    counts, `/high_water_mark` tells the newest sequence number, `/change_token` the state of the
+    collection and `/delta` its changes; `GET /v1/identity` tells who asks. All want a bearer token,
+    and refuse in one envelope.
     """
 
     def respond(answer: Answer) -> Response:
@@ -114,6 +114,18 @@ def create_app(registry: Registry) -> Starlette:
 
         return Route(f"/v1/{name}/change_token", change_token, methods=["GET"])
 
+    def delta_route(name: CollectionName) -> Route:
+        async def delta(request: Request) -> Response:
+            return respond(
+                registry.delta(
+                    name,
+                    params=request.query_params.multi_items(),
+                    authorization=request.headers.get("authorization"),
+                )
+            )
+
+        return Route(f"/v1/{name}/delta", delta, methods=["GET"])
+
     async def identity(request: Request) -> Response:
         authorization = request.headers.get("authorization")
         return respond(registry.identity(authorization=authorization))
@@ -128,4 +140,5 @@ def create_app(registry: Registry) -> Starlette:
     routes = [Route("/v1/identity", identity, methods=["GET"])]
     for name in COLLECTIONS:
         routes += [list_route(name), counts_route(name), mark_route(name), token_route(name)]
+        routes += [delta_route(name)]
     return Starlette(routes=routes, exception_handlers={HTTPException: refused})

@@ -18,6 +18,7 @@ from scan_pipeline.simulator.collection import Collection, Revision, View
 from scan_pipeline.simulator.cursors import Cursor, CursorCodec
 from scan_pipeline.simulator.customers import CUSTOMERS
 from scan_pipeline.simulator.damage import damaged_answer
+from scan_pipeline.simulator.delta import feeds
 from scan_pipeline.simulator.faults import Fault, PrincipalNarrowed, SnapshotExpired
 from scan_pipeline.simulator.mutations import Mutation
 from scan_pipeline.simulator.pages import (
@@ -99,7 +100,7 @@ class Registry:
         self._consumed: set[str] = set()
         self._narrowed: dict[str, PrincipalNarrowed] = {}
         sizes: dict[CollectionName, int] = {"customers": size, "support_cases": cases}
-        self._collections = {
+        self._collections: dict[CollectionName, Collection] = {
             name: Collection(
                 name,
                 rows=population(name, rows),
@@ -107,6 +108,7 @@ class Registry:
             )
             for name, rows in sizes.items()
         }
+        self._feeds = feeds(self._collections, script=self.script, clock=self.clock)
 
     def mutate(self, mutation: Mutation) -> None:
         """Let a mutation happen now, whatever page it names.
@@ -136,6 +138,12 @@ class Registry:
     def change_token(self, collection: CollectionName, *, authorization: str | None) -> Answer:
         """Answer a token that every write moves and that never comes back."""
         return self._answered(lambda: self._change_token(collection, authorization))
+
+    def delta(
+        self, collection: CollectionName, *, params: Params, authorization: str | None
+    ) -> Answer:
+        """Answer a page of a baseline or of a round of changes."""
+        return self._answered(lambda: self._feeds[collection].page(params, authorization))
 
     def identity(self, *, authorization: str | None) -> Answer:
         """Answer who the token's principal is."""

@@ -24,6 +24,7 @@ from scan_pipeline.sources.http.addresses import origin_of, shown
 from scan_pipeline.sources.plain_secrets import plain_secrets
 from scan_pipeline.sources.protocols import MODULES, protocol
 from scan_pipeline.sources.provider_facts import PROVIDER, with_provider
+from scan_pipeline.sources.rounds import wrong_in_rounds
 from scan_pipeline.sources.sent_names import sent_twice
 from scan_pipeline.sources.source import Source
 from scan_pipeline.sources.surroundings import Surroundings
@@ -178,8 +179,8 @@ def _contradictions(source: SourceFacts, blocks: Blocks) -> list[Problem]:
             "whole (source.end_signal_basis: provider_documented); expected another denominator: "
             "a count, counts by partition, an id sequence, a manifest or a source root",
         )
-    if contract.mode == "sync":
-        wrong("contract", "mode", message="sync is not built yet; expected full or bounded")
+    for at, message in wrong_in_rounds(source, contract, blocks.record_schema):
+        wrong(*at, message=message)
     if contract.limits.over_count is not None and not source.exact_total:
         wrong("contract", "limits", "over_count", message="needs an exact source.count")
     expect = contract.expect

@@ -10,7 +10,6 @@ pin and the bound of a walk must be repeated, since nothing else would tell that
 from typing import Annotated, Final, Literal
 from urllib.parse import parse_qsl
 
-import httpx2
 from pydantic import Field
 
 from scan_pipeline.core.errors import ContractError, ProtocolError
@@ -19,15 +18,14 @@ from scan_pipeline.core.page import Continuation, Next, Position
 from scan_pipeline.core.receipt import AdapterRevision
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import Basis
-from scan_pipeline.sources.http.addresses import origin_of, shown_link
+from scan_pipeline.sources.http.addresses import origin_of
 from scan_pipeline.sources.http.counters import counts_rows
 from scan_pipeline.sources.http.end_signals import EndSignal, end_of
 from scan_pipeline.sources.http.envelope import ABSENT, value_at
 from scan_pipeline.sources.http.facts import HttpFacts
 from scan_pipeline.sources.http.link_header import target_of
-from scan_pipeline.sources.http.source import HttpSource, Received
-from scan_pipeline.sources.http.transport import Call
-from scan_pipeline.sources.http.uri_references import resolved
+from scan_pipeline.sources.http.linked_pages import LinkedPages
+from scan_pipeline.sources.http.source import Received
 from scan_pipeline.sources.protocols import Protocol
 from scan_pipeline.sources.surroundings import Surroundings
 
@@ -87,7 +85,7 @@ class NextLinkSource(HttpFacts):
         return next((name for name, value in said if counts_rows(name, value)), None)
 
 
-class NextLink(HttpSource):
+class NextLink(LinkedPages):
     """Walks a `NextLinkSource`; a position's token is the absolute address of its page."""
 
     def __init__(self, facts: NextLinkSource, surroundings: Surroundings) -> None:
@@ -100,17 +98,9 @@ class NextLink(HttpSource):
         """Return what is declared of the source."""
         return self._facts
 
-    def call(self, position: Position) -> Call:
-        """Follow the link whole, with our headers again; the first page is asked for by us.
-
-        Raises:
-            ProtocolError: `request_changed`, the link asks for something else than we did.
-        """
-        first = self.request.call(position)
-        if position.token is None:
-            return first
-        self._check(position.token, position)
-        return Call(url=position.token, headers=first.headers)
+    def link_of(self, position: Position) -> str | None:
+        """Return the link that led to a page."""
+        return position.token
 
     def follows(self, received: Received, position: Position) -> Continuation:
         """Return the link made absolute, or the end that the source declared."""
@@ -136,47 +126,7 @@ class NextLink(HttpSource):
             )
         if not isinstance(link, str) or not link.strip():
             raise ProtocolError("continuation_invalid", f"{where} holds no link; expected a URL")
-        return Next(token=resolved(link.strip(), base=self._asked(position)))
-
-    def unrepeated(self, continuation: Continuation) -> tuple[str, ...]:
-        """Return the parameters of ours that a link leaves out; it is followed all the same."""
-        if not isinstance(continuation, Next):
-            return ()
-        said = parse_qsl(continuation.token.partition("?")[2], keep_blank_values=True)
-        return tuple(sorted(self._ours().keys() - {name for name, _ in said}))
-
-    def _ours(self) -> dict[str, str]:
-        """Return the parameters that say what is asked for."""
-        ours = dict(parse_qsl(httpx2.URL(self._facts.url).query.decode(), keep_blank_values=True))
-        return ours | dict(self._facts.params)
-
-    def _asked(self, position: Position) -> str:
-        """Return the address that a page was asked for at; what it links to is relative to it."""
-        if position.token is not None:
-            return position.token
-        call = self.request.call(position)
-        return str(httpx2.URL(call.url).copy_merge_params(list(call.params)))
-
-    def _check(self, link: str, position: Position) -> None:
-        """Hold a link's parameters against ours; our page size is the one that may change."""
-        ours = self._ours()
-        held = {each.name: str(each.value) for each in self.request.held_still(position)}
-        said = parse_qsl(link.partition("?")[2], keep_blank_values=True)
-        for name, value in said:
-            expected = (ours | held).get(name, value)
-            if value != expected:
-                raise ProtocolError(
-                    "request_changed",
-                    f"the link to {shown_link(link)} asks for another {name}; expected the one "
-                    "that the walk began with",
-                )
-        missing = sorted(held.keys() - {name for name, _ in said})
-        if missing:
-            raise ProtocolError(
-                "request_changed",
-                f"the link to {shown_link(link)} does not repeat {', '.join(missing)}; expected "
-                "what holds the collection still on every request",
-            )
+        return Next(token=self.leads_to(link, position=position))
 
 
 PROTOCOL: Final = Protocol(facts=NextLinkSource, open=NextLink)

@@ -26,6 +26,7 @@ class Protocol:
 
 MODULES: Final[Mapping[str, str]] = {
     "aws": "scan_pipeline.sources.aws",
+    "delta_link": "scan_pipeline.sources.delta_link",
     "elasticsearch": "scan_pipeline.sources.elasticsearch",
     "etcd": "scan_pipeline.sources.etcd",
     "kubernetes": "scan_pipeline.sources.kubernetes",

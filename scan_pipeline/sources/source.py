@@ -1,10 +1,11 @@
 """What the engine asks of any source, whatever its protocol."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
+from scan_pipeline.core.canonical import key_bytes
 from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.page import Opening, Page, Position, Refusal
 from scan_pipeline.core.receipt import AdapterRevision
@@ -45,6 +46,29 @@ class Beside:
     code: str
     expected: str
     found: str
+
+
+@record
+class Removal:
+    """A record that is none: it says that one was removed.
+
+    Attributes:
+        reason: why, in the source's word; `removed` where it gives none.
+        key: its key by field, where the record names it otherwise than by its key fields; a single
+            one may stand under the empty name. None where the fields stand in it.
+    """
+
+    reason: str
+    key: Mapping[str, str | int] | None = None
+
+    def key_by(self, fields: Sequence[str]) -> str | None:
+        """Return its canonical key, None where it names another one."""
+        named = self.key or {}
+        if len(fields) == 1 and "" in named:
+            return key_bytes([named[""]]).decode()
+        if {*fields} != {*named}:
+            return None
+        return key_bytes([named[each] for each in fields]).decode()
 
 
 class Source(ABC):
@@ -153,6 +177,20 @@ class Source(ABC):
         Raises:
             ProtocolError: the body is not a page.
         """
+
+    def checkpoint_in(self, body: bytes, position: Position) -> str | None:
+        """Return the checkpoint of an admitted last page, None where the source has none.
+
+        Args:
+            body: its body.
+            position: what it was asked for at.
+        """
+        del body, position
+
+    def removals(self, records: Sequence[bytes]) -> Mapping[int, Removal]:
+        """Return which records say that one was removed, by row from 0."""
+        del records
+        return {}
 
     def noticed(self, records: Sequence[bytes]) -> Iterator[Noticed]:
         """Yield what the source's facts let us see inside records, e.g. a list that was cut."""

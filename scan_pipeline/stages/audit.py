@@ -102,7 +102,7 @@ class Audit:
             "records by page", lambda: check_leaves(store, events, checks, redactions=redactions)
         )
         checks.guard("figures", lambda: self._figures(scan, store, events, receipt))
-        checks.guard("published", lambda: check_published(stored, self._workspace, checks))
+        checks.guard("published", lambda: check_published(stored, scan, self._workspace, checks))
         return self._report(stored, "records" if opened is False else "bodies")
 
     def _signature(self) -> StoredReceipt | None:

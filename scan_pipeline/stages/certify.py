@@ -1,6 +1,7 @@
 """Fourth stage: the receipt, for every outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -171,11 +172,12 @@ def make_receipt(
         evidence={name: _evidence(table, held, pin) for name, (table, held, pin) in pinned.items()},
         release_policy=_release_policy(judgement, accepted=is_accepted),
         statement=_statement(
-            scan, generation, judgement, figures, authorized, acknowledgement=acknowledgement
+            scan, generation, walk, judgement, figures, acknowledgement=acknowledgement
         ),
         second_walk=walk.second,
         withheld=judgement.withheld,
         acknowledgement=acknowledgement,
+        round=walk.round and replace(walk.round, removed_ids=figures.removed_ids),
     )
 
 
@@ -269,17 +271,26 @@ def _release_policy(judgement: Judgement, *, accepted: bool) -> ReleasePolicy:
 def _statement(
     scan: Scan,
     generation: str,
+    walk: WalkEvidence,
     judgement: Judgement,
     figures: Reconciliation,
-    authorized: str,
     *,
     acknowledgement: ReceiptAcknowledgement | None,
 ) -> str:
     """Write the one plain sentence a reader may quote."""
     found = f"{figures.unique_keys:,} records of {scan.name}, generation {generation}"
+    if walk.round is not None:
+        found = (
+            f"{figures.unique_keys:,} {'records' if walk.round.since is None else 'changes'} of "
+            f"{scan.name}, {figures.removed_ids:,} of them removals, generation {generation}"
+        )
     if scan.contract.mode == "trial":
         found = f"A trial: {found}"
     match judgement.status, judgement.scope:
+        case "verified", "all_changes_since_checkpoint" if walk.round and walk.round.since:
+            said = f"{found}, are all since {walk.round.since.generation}, verified"
+        case "verified", "all_changes_since_checkpoint":
+            said = f"{found}, are all there were and what changed while they were read, verified"
         case "verified", _:
             said = f"{found}, are {judgement.scope.replace('_', ' ')}, verified"
         case "corroborated", _:
@@ -301,4 +312,4 @@ def _statement(
     swing = next((each for each in figures.expectations if each.name == "swing"), None)
     if acknowledgement is not None and swing is not None and swing.result == "missed":
         said += f"; {acknowledgement.by} acknowledged the change from {swing.expected:,} records"
-    return f"{said}, as visible to {authorized}."
+    return f"{said}, as visible to {_authorized_scope(walk)}."

@@ -1,6 +1,7 @@
 """First stage: follow the source to its declared end, every event durable."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from scan_pipeline.core.scan import Scan, scan_json
 from scan_pipeline.core.walk import Walk
 from scan_pipeline.sources.source import Source
 from scan_pipeline.stages.reconciling.evidence import check_chain
+from scan_pipeline.stages.syncing.beginning import Beginning, begins
 from scan_pipeline.stages.walking.connector_checks import other_code
 from scan_pipeline.stages.walking.reading_again import ReadingAgain
 from scan_pipeline.stages.walking.recorder import Recorder
@@ -57,6 +59,7 @@ class Enumeration:
         unchecked: what changed without a check, as expected and found; see `connector_checks`.
         shard: number of the walk in its generation.
         after: events of the walk that came before it; its open event names where that ended.
+        beginning: where a round of changes begins; None where everything is asked for.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Enumeration:
         unchecked: dict[str, str] | None = None,
         shard: int = FIRST_WALK,
         after: Sequence[Event] = (),
+        beginning: Beginning | None = None,
     ) -> None:
         self._scan, self._source, self._store = scan, source, store
         self._digests, self._schema_fingerprint = digests, schema_fingerprint
@@ -81,8 +85,9 @@ class Enumeration:
         self._interruptions = (CancelledError, *interruptions)
         self._progress, self._unchecked = progress, unchecked
         self._walk = Walk(scan.source, scan.contract)
-        self._shard, self._after_walk = shard, after
-        self._stored = StoredPages(store, source=source, shard=shard)
+        self._shard, self._after_walk, self._beginning = shard, after, beginning
+        self._since = None if beginning is None else beginning.checkpoint
+        self._stored = StoredPages(store, source=source, shard=shard, since=self._since)
         self._aside: list[Refusal] = []
         self._again = ReadingAgain(
             scan,
@@ -92,6 +97,7 @@ class Enumeration:
             shard=shard,
             check_cancelled=check_cancelled,
             refused=self._aside.append,
+            since=self._since,
         )
 
     def run(self, *, restart_of: str | None) -> None:
@@ -132,7 +138,8 @@ class Enumeration:
                 log = EventLog(last=recorder.last or past[-1])
             facts = self._close_facts(recorder, stopped, opening)
             self._put_aside(log, recorder)
-            recorder.put(log.close(facts, at=self._clock()))
+            checkpoint = self._walk.checkpoint if stopped.traversal == "finished" else None
+            recorder.put(log.close(facts, at=self._clock(), checkpoint=checkpoint))
             recorder.finish()
         finally:
             recorder.drop()
@@ -169,6 +176,8 @@ class Enumeration:
             failed = failed or changed_since(
                 begun, opening, asker, consistency=self._scan.contract.consistency
             )
+        if self._beginning is not None and failed is None:
+            failed = self._beginning.not_ours(opening, self._source)
         if past:
             self._put_aside(log, recorder)
             return past[0].received_at, Opening(**past[0].facts["before"]), failed
@@ -185,6 +194,7 @@ class Enumeration:
             CREDENTIAL: asker.digest(),
             "before": dict(opening.__dict__),
             **follows(self._after_walk),
+            **begins(self._scan, self._beginning),
         }
         recorder.put(log.open(facts, at=now))
         self._put_aside(log, recorder)
@@ -244,14 +254,12 @@ class Enumeration:
     def _after(self, continuation: Continuation, position: Position) -> Position | None:
         if isinstance(continuation, End):
             return None
-        return Position(
-            token=continuation.token, pin=self._walk.pin, high_water_mark=position.high_water_mark
-        )
+        return replace(position, token=continuation.token, pin=self._walk.pin)
 
     def _take_up(self, pages: list[Event], opening: Opening) -> Position | None:
         """Return where to ask next: the first page, or after the last one committed."""
         if not pages:
-            return Position(high_water_mark=opening.high_water_mark)
+            return Position(high_water_mark=opening.high_water_mark, since=self._since)
         return self._again.going_on_after(pages[-1], opening)
 
     def _put_aside(self, log: EventLog, recorder: Recorder) -> None:

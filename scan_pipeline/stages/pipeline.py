@@ -6,11 +6,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
-import pyarrow as pa
-
 from scan_pipeline.core.contract_digests import ContractDigests, contract_digests
 from scan_pipeline.core.errors import ScanPipelineError
-from scan_pipeline.core.findings import Finding, finding
+from scan_pipeline.core.findings import finding
 from scan_pipeline.core.receipt import ReceiptAcknowledgement
 from scan_pipeline.core.receipt_statement import parse_statement, statement_bytes
 from scan_pipeline.core.reconciliation import Reconciliation
@@ -33,7 +31,8 @@ from scan_pipeline.stages.reconciling.second_walk import stage_second, with_seco
 from scan_pipeline.stages.records.schema import ResolvedSchema, resolve_schema
 from scan_pipeline.stages.records.texts import RecordTexts
 from scan_pipeline.stages.redactions import KnownRows, Redactions
-from scan_pipeline.stages.stage import Staged, Staging, records_schema
+from scan_pipeline.stages.stage import Staged, Staging, nothing_staged
+from scan_pipeline.stages.syncing.beginning import beginning_of
 from scan_pipeline.stages.walking.connector_checks import unchecked
 from scan_pipeline.stages.walking.contract_check import check_contract
 from scan_pipeline.stages.walking.walks import SECOND_WALK, is_over, walks_due
@@ -128,6 +127,7 @@ class Pipeline:
         if not store.events():
             check_is_newest(self.scan.name, self.generation, workspace=self._workspace)
         self._workspace.begin(self.scan.name)
+        beginning = beginning_of(self.scan, store, workspace=self._workspace)
         for shard, after in walks_due(self.scan, store):
             source = self._workspace.source(self.scan, sleep=sleep)
             try:
@@ -149,6 +149,7 @@ class Pipeline:
                     ),
                     shard=shard,
                     after=after,
+                    beginning=beginning,
                 ).run(restart_of=restart_of)
             finally:
                 source.close()
@@ -167,7 +168,7 @@ class Pipeline:
             staged = Staging(self.scan, source=source, store=store, schema=schema).run()
             stage_second(self.scan, source=source, store=store, schema=schema)
         except ScanPipelineError as error:
-            staged = self._nothing_staged(store, why_not_staged(error))
+            staged = nothing_staged(self.scan, store, schema=schema, why=why_not_staged(error))
         finally:
             source.close()
         begun_with = store.opened().facts["schema_fingerprint"]
@@ -299,14 +300,6 @@ class Pipeline:
             store.write_summaries(reconciled.partitions)
             self._write_findings(store, walk, reconciled.figures)
         return events, walk, reconciled
-
-    def _nothing_staged(self, store: GenerationStore, why: Finding) -> Staged:
-        """Stage no record of pages that none can be staged of; the receipt says why."""
-        declared = self.schema.columns if why.code == "evidence_altered" else None
-        layout = records_schema(declared or pa.schema([]))
-        none = pa.RecordBatchReader.from_batches(layout, [])
-        store.records(layout).replace_generation(none, generation=self.generation, evolve=True)
-        return Staged(records=0, nonconforming=0, findings=(why,))
 
     def _pins(self, store: GenerationStore) -> dict[str, tuple[str, str, PinnedTable]]:
         tables = {

@@ -13,18 +13,16 @@ from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.shelf import Shelf
+from scan_pipeline.stages.syncing.current import publish_current
 from scan_pipeline.stages.unlock import LABELS, checked_records
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.data_files import Layout
-from scan_pipeline.store.published_table import open_published
+from scan_pipeline.store.published_table import GENERATION, RECEIPT_ID, open_published
 from scan_pipeline.store.receipts import StoredReceipt, Untrusted, generation_order
 from scan_pipeline.store.tables import Table
 
 HIDDEN: Final = ("_page", "_position", "_key", "_key_hash", "_leaf_hash")
 """Columns of the staging that a reader of the published table has no use for."""
-
-RECEIPT_ID: Final = "scan_pipeline.receipt_id"
-GENERATION: Final = "scan_pipeline.generation"
 
 
 def publish(scan: Scan, *, workspace: Workspace) -> str | None:
@@ -32,7 +30,8 @@ def publish(scan: Scan, *, workspace: Workspace) -> str | None:
 
     What is not accepted changes nothing: the last accepted night stays. Where the published one
     was judged again and is no longer accepted, the last one before it takes its place; where there
-    is none, the table is withdrawn, with a word in its place.
+    is none, the table is withdrawn, with a word in its place. Of a scan of rounds it holds what the
+    rounds that hold together come to.
 
     Returns:
         The generation that was put there; None where nothing was.
@@ -40,6 +39,8 @@ def publish(scan: Scan, *, workspace: Workspace) -> str | None:
     Raises:
         TamperedError: the staged records are not those of the receipt.
     """
+    if scan.contract.mode == "sync":
+        return publish_current(scan, workspace=workspace)
     held = published_generation(scan.name, workspace=workspace)
     shelf, scope, dropped = Shelf(scan.name, workspace=workspace), scope_digest(scan), False
     for each in shelf.newest_first():

@@ -18,6 +18,7 @@ from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
 from scan_pipeline.stages.scan_lookup import find_scan
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.standing import Standing, check_age, observed_at, what_became
+from scan_pipeline.stages.syncing.reading import CurrentCollection, open_current
 from scan_pipeline.stages.unlock import (
     PartialCollection,
     VerifiedCollection,
@@ -173,6 +174,23 @@ class Collection:
             with suppress(GateClosedError):
                 yield open_partial(stored, self._scan, workspace=self._workspace, accept=accept)
 
+    def current(
+        self, *, accept: ConclusionScope | None = None, contents: bool = False
+    ) -> CurrentCollection:
+        """Open what the rounds of a scan of rounds come to; see `open_current`.
+
+        Raises:
+            GateClosedError: no rounds hold together, or they do not say as much.
+            TamperedError: the rows are not what the rounds come to.
+        """
+        opened = open_current(
+            self._scan, workspace=self._workspace, accept=accept, contents=contents
+        )
+        check_age(opened.receipt, max_age=self._max_age, now=self._workspace.clock())
+        if opened.standing.is_late:
+            self._tell(f"{self._scan.name}: {opened.standing.plain_word()}")
+        return opened
+
     def receipt(self, generation: str) -> StoredReceipt:
         """Return the receipt of one generation, signature checked.
 
@@ -281,7 +299,9 @@ class Collection:
             newer.append((generation, became))
         told = f"; {newer[0][0]} {newer[0][1]}" if newer else ""
         accepted = accept_level(self._scan.contract)[1]
-        if newer and accepted not in WHOLE_COLLECTION:
+        if self._scan.contract.mode == "sync":
+            told += ". A round is changes alone: open what its rounds come to, as `current`"
+        elif newer and accepted not in WHOLE_COLLECTION:
             told += f". This scan accepts {accepted}: open it as that, by name"
         raise GateClosedError(
             scan=self._scan.name,

@@ -9,12 +9,13 @@ import pyarrow as pa
 
 from scan_pipeline.core.canonical import CanonicalFormError, canonical_form
 from scan_pipeline.core.findings import Finding, finding
-from scan_pipeline.core.merkle import PartitionRoot, TreeAccumulator, collection_root
+from scan_pipeline.core.merkle import PartitionRoot, collection_root
 from scan_pipeline.core.reconciliation import PartitionSummary, Reconciliation
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.core.walk_evidence import WalkEvidence
 from scan_pipeline.stages.reconciling.expectations import Expectations
+from scan_pipeline.stages.reconciling.growing_partition import GrowingPartition
 
 ROW_BYTES: Final = 260
 """Memory of one record while its key range is sorted, in bytes, measured on a million rows."""
@@ -80,9 +81,11 @@ class Reconciler:
         self._rows, self._batches, self._text = rows, batches, text
         self._passes = min(256, max(1, ceil(rows * ROW_BYTES / memory)))
         self._findings: list[Finding] = []
-        self._trees: dict[str | int | None, _Partition] = {}
+        self._trees: dict[str | int | None, GrowingPartition] = {}
         self._unique = self._duplicates = self._conflicts = 0
-        self._without_key = self._nonconforming = 0
+        self._without_key = self._nonconforming = self._removed = 0
+        self._in_rounds = scan.source.checkpoint is not None
+        self._latest_wins = scan.contract.delivery == "latest_wins"
         self._expectations = Expectations(
             scan,
             walk=walk,
@@ -129,6 +132,7 @@ class Reconciler:
             root=root,
             expectations=expectations,
             findings=tuple(self._findings),
+            removed_ids=self._removed,
         )
         return Reconciled(figures=figures, partitions=partitions)
 
@@ -136,6 +140,7 @@ class Reconciler:
         """Load the keys of one range of first key-hash bytes, in order of arrival in the table."""
         by, looked_at = self._scan.contract.partition_by, self._expectations.columns
         extra = dict.fromkeys(looked_at if by is None else (by, *looked_at))
+        extra |= {"_removed": None} if self._in_rounds else {}
         frames = []
         for batch in self._batches((*COLUMNS, *extra)):
             frame = pl.DataFrame(batch)
@@ -150,6 +155,7 @@ class Reconciler:
                 "_leaf_hash",
                 _PREFIX.alias("_prefix"),
                 self._partition(frame).alias("_partition"),
+                *([pl.col("_removed").is_not_null()] if self._in_rounds else ()),
             )
             if self._passes > 1:
                 keyed = keyed.filter(_FIRST_BYTE.is_between(low, high - 1))
@@ -181,7 +187,8 @@ class Reconciler:
         if rows.is_empty():
             return
         self._expectations.mark(rows["_key"].drop_nulls())
-        order = _by_key_hash(rows)
+        # Of a key's deliveries the first counts, and where the latest holds, the last.
+        order = _by_key_hash(rows.reverse() if self._latest_wins else rows)
         conflicted = self._repeats(rows, order)
         counted = rows.group_by("_partition").agg(
             pl.len(), pl.col("_key").min().alias("first"), pl.col("_key").max().alias("last")
@@ -191,6 +198,7 @@ class Reconciler:
         if order["_again"].any():
             order = order.filter(~pl.col("_again"))
         self._unique += order.height
+        self._removed += order.filter("_removed").height if self._in_rounds else 0
         if self._scan.contract.partition_by is not None:  # else the order is theirs already
             order = order.sort("_partition", maintain_order=True)
         start = 0
@@ -201,10 +209,10 @@ class Reconciler:
                 tree.in_conflict = True
             start += records
 
-    def _tree(self, value: str | int | None) -> "_Partition":
+    def _tree(self, value: str | int | None) -> "GrowingPartition":
         if self._scan.contract.partition_by is None and isinstance(value, int):
             value = f"{value:02x}"
-        return self._trees.setdefault(value, _Partition(value))
+        return self._trees.setdefault(value, GrowingPartition(value))
 
     def _repeats(self, rows: pl.DataFrame, order: pl.DataFrame) -> set[bytes]:
         """Tell duplicates from conflicts, key by key; return the key hashes in conflict."""
@@ -215,14 +223,19 @@ class Reconciler:
         repeated = rows.filter(pl.col("_key_hash").is_in(hashes.implode())).sort(
             "_key_hash", "_page", "_position"
         )
-        allowed = self._scan.contract.delivery == "at_least_once"
+        allowed = self._scan.contract.delivery != "exactly_once"
         code = "duplicate_allowed" if allowed else "duplicate_delivery"
         for group in repeated.partition_by("_key_hash", maintain_order=True):
             pages, key = group["_page"].to_list(), group["_key"][0]
-            if self._same_content(group):
+            same = self._same_content(group)
+            if same or self._latest_wins:
                 self._duplicates += group.height - 1
                 told = finding(
-                    code, page=pages[-1], key=key, expected="once", found=f"pages {pages}"
+                    code if same else "newer_version",
+                    page=pages[-1],
+                    key=key,
+                    expected="once",
+                    found=f"pages {pages}",
                 )
             else:
                 conflicted.add(group["_key_hash"][0])
@@ -251,43 +264,6 @@ class Reconciler:
         return len(forms) == 1
 
 
-class _Partition:
-    """Counts and tree of one partition, filled in order of key hash."""
-
-    def __init__(self, value: str | int | None) -> None:
-        self.value = value
-        self.records = self.unique = 0
-        self.in_conflict = False
-        self.first_key: str | None = None
-        self.last_key: str | None = None
-        self.leaves = TreeAccumulator()
-
-    def count(self, records: int, *, first: str | None, last: str | None) -> None:
-        """Count deliveries, in any order; erased ones have no key."""
-        self.records += records
-        if first is None or last is None:
-            return
-        self.first_key = first if self.first_key is None else min(self.first_key, first)
-        self.last_key = last if self.last_key is None else max(self.last_key, last)
-
-    def grow(self, leaves: list[bytes]) -> None:
-        """Add the leaves of new keys, in order of key hash."""
-        self.unique += len(leaves)
-        self.leaves.extend(leaves)
-
-    def summary(self, root: bytes) -> PartitionSummary:
-        return PartitionSummary(
-            partition=self.value,
-            records=self.records,
-            unique_keys=self.unique,
-            duplicates=self.records - self.unique,
-            first_key=self.first_key or "",
-            last_key=self.last_key or "",
-            leaf_count=self.leaves.size,
-            root=None if self.in_conflict else root.hex(),
-        )
-
-
 def partition_by_field(field: str, kind: pl.DataType) -> pl.Expr:
     """Return the partition of a row by a field: what is neither text nor integer, as text."""
     plain = kind.is_integer() or kind == pl.String
@@ -300,7 +276,8 @@ def _by_key_hash(rows: pl.DataFrame) -> pl.DataFrame:
     The first eight bytes decide nearly always; only where they are equal and the rest is not does
     the whole hash sort.
     """
-    narrow = rows.select("_prefix", "_key_hash", "_leaf_hash", "_partition").sort(
+    kept = ("_prefix", "_key_hash", "_leaf_hash", "_partition", "_removed")
+    narrow = rows.select([each for each in kept if each in rows.columns]).sort(
         "_prefix", maintain_order=True
     )
     same_prefix = pl.col("_prefix") == pl.col("_prefix").shift()
@@ -312,5 +289,5 @@ def _by_key_hash(rows: pl.DataFrame) -> pl.DataFrame:
     return narrow.with_columns(again.alias("_again"))
 
 
-def _by_value(item: tuple[str | int | None, _Partition]) -> tuple[bool, str]:
+def _by_value(item: tuple[str | int | None, GrowingPartition]) -> tuple[bool, str]:
     return item[0] is not None, str(item[0])

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -10,11 +10,12 @@ import pyarrow as pa
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
-from scan_pipeline.sources.source import Source
+from scan_pipeline.sources.source import Removal, Source
 from scan_pipeline.stages.records.admitted_pages import AdmittedPage, PageGroup, open_page
 from scan_pipeline.stages.records.freed_memory import keep_freed_memory
-from scan_pipeline.stages.records.inference import infer_columns
+from scan_pipeline.stages.records.inferred_schema import columns_of, named_columns, with_columns
 from scan_pipeline.stages.records.keys import digests_array, key_column, key_column_hashes, key_of
+from scan_pipeline.stages.records.layout import records_schema
 from scan_pipeline.stages.records.model_checks import ModelChecks
 from scan_pipeline.stages.records.parsing import Parsed, RecordParser
 from scan_pipeline.stages.records.places import Places
@@ -26,25 +27,6 @@ TOLD_FIELDS: Final = 100
 
 BATCH_BYTES: Final = 4 * 2**20
 """Body bytes that are parsed at once."""
-
-OURS: Final = pa.schema(
-    [
-        pa.field("_page", pa.int64()),
-        pa.field("_position", pa.int32()),
-        pa.field("_key", pa.string()),
-        pa.field("_key_hash", pa.binary()),
-        pa.field("_leaf_hash", pa.binary()),
-        pa.field("_conforming", pa.bool_()),
-        pa.field("_extra", pa.string()),
-        pa.field("_raw", pa.string()),
-    ]
-)
-"""What stands beside a record's own columns.
-
-`_page` from 1 and `_position` from 0 say where it came; `_key` is its canonical key, None where it
-has none; `_extra` holds unknown fields as JSON; `_raw` is the whole text of a record that does not
-conform, and of every record where no schema is declared.
-"""
 
 
 @record
@@ -60,13 +42,6 @@ class Staged:
     records: int
     nonconforming: int
     findings: tuple[Finding, ...]
-
-
-def records_schema(columns: pa.Schema) -> pa.Schema:
-    """Return the schema of the records table: the partition, the record's columns, then ours."""
-    generation = pa.field("scan_generation", pa.string(), nullable=False)
-    own = [pa.field(each.name, each.type) for each in columns]
-    return pa.schema([generation, *own, *OURS])
 
 
 class Staging:
@@ -92,7 +67,10 @@ class Staging:
         self._scan, self._source, self._store = scan, source, store
         self._schema, self._shard = schema, shard
         self._checks = ModelChecks(schema)
-        self._keeps_text = schema.columns is None
+        self._in_rounds = scan.source.checkpoint is not None
+        # What a collection comes to after a round is made of the texts: they are kept.
+        self._keeps_text = schema.columns is None or self._in_rounds
+        self._infers = schema.columns is None
         self._items = {event.page: event for event in store.events(shard) if event.event == "page"}
         self._findings: list[Finding] = []
         self._as_json: frozenset[str] = frozenset()
@@ -120,40 +98,29 @@ class Staging:
         keep_freed_memory()
         schema = self._with_columns()
         self._as_json = schema.as_json
-        layout = records_schema(_columns(schema))
+        layout = records_schema(columns_of(schema), in_rounds=self._in_rounds)
         batches = self._batches(RecordParser(schema), layout)
         return pa.RecordBatchReader.from_batches(layout, batches)
 
     def _with_columns(self) -> ResolvedSchema:
         """Return the schema with columns, inferring them from all pages where none are declared."""
-        if self._schema.columns is not None:
-            return self._schema
-        columns = infer_columns(
-            (self._source.records(body) for _, body in self._store.bodies(self._shard)),
-            named=(*self._named(), *self._scan.contract.key),
+        return with_columns(
+            self._schema,
+            pages=(self._kept(body) for _, body in self._store.bodies(self._shard)),
+            named=named_columns(self._scan),
+            key=self._scan.contract.key,
         )
-        as_json = frozenset(
-            field.name for field in columns if (field.metadata or {}).get(b"as") == b"json"
-        )
-        unseen = [name for name in self._named() if name not in columns.names]
-        plain = pa.schema(
-            [
-                *(pa.field(field.name, field.type) for field in columns),
-                *(pa.field(name, pa.string()) for name in unseen),
-            ]
-        )
-        return ResolvedSchema(
-            columns=plain,
-            optional=frozenset(plain.names),
-            as_json=as_json,
-            model=None,
-            fingerprint=self._schema.fingerprint,
-        )
+
+    def _kept(self, body: bytes) -> Sequence[bytes]:
+        """Return the records of a body but those that say that one was removed."""
+        records = self._source.records(body)
+        removals = self._source.removals(records)
+        return [each for row, each in enumerate(records) if row not in removals]
 
     def _without_column(self) -> list[Finding]:
         """Tell the fields that have no column, each once, as far as they are few enough."""
         named = {"keep": "unknown_field", "reject": "new_field"}[self._scan.contract.new_fields]
-        code = "field_without_column" if self._keeps_text else named
+        code = "field_without_column" if self._infers else named
         told = [
             finding(code, found=f"{name} in {rows} records")
             for name, rows in sorted(self._unknown.items())
@@ -168,13 +135,6 @@ class Staging:
                 self._unknown[name] += 1
             else:
                 self._untold += 1
-
-    def _named(self) -> list[str]:
-        """Return the fields the contract speaks of, which are columns whether a record has them."""
-        contract, bound = self._scan.contract, self._scan.source.high_water_mark
-        named = [contract.partition_by, *(contract.expect.every_record or {})]
-        named.append(None if bound is None else bound.field)
-        return [name for name in dict.fromkeys(named) if name is not None]
 
     def _batches(self, parser: RecordParser, layout: pa.Schema) -> Iterator[pa.RecordBatch]:
         pages: list[AdmittedPage] = []
@@ -198,9 +158,9 @@ class Staging:
         if not rows:
             return
         parsed = parser.parse_lines(group.lines, rows=rows, records=lambda: group.texts)
-        places = Places((each.page, each.rows) for each in pages)
-        refused = self._refuse(parsed, places)
-        refused |= self._check(parsed.columns, refused, places)
+        places, removals = Places((each.page, each.rows) for each in pages), group.removals()
+        refused = self._refuse(parsed, removals, places)
+        refused |= self._check(parsed.columns, refused | removals.keys(), places)
         keys = self._keys(parsed.columns, refused, group, places)
         self._findings += self._inside(group, keys, places)
         kept = range(rows) if self._keeps_text else refused
@@ -213,8 +173,11 @@ class Staging:
             "_key_hash": key_column_hashes(keys),
             "_leaf_hash": digests_array(group.leaves),
             "_conforming": _only(rows, except_for=refused),
-            "_extra": _sparse(rows, parsed.extra),
+            "_extra": _sparse(
+                rows, {row: text for row, text in parsed.extra.items() if row not in removals}
+            ),
             "_raw": _sparse(rows, {row: _shown(group.texts[row]) for row in kept}),
+            "_removed": _sparse(rows, {row: each.reason for row, each in removals.items()}),
         }
         self._records += rows
         self._nonconforming += sum(1 for row in refused if keys[row].is_valid)
@@ -241,9 +204,12 @@ class Staging:
             for each in group.noticed()
         ]
 
-    def _refuse(self, parsed: Parsed, places: Places) -> set[int]:
+    def _refuse(self, parsed: Parsed, removals: Mapping[int, Removal], places: Places) -> set[int]:
+        """Return the rows that the schema refuses; it says nothing of what was removed."""
         refused: set[int] = set()
         for each in parsed.refused:
+            if each.row in removals:
+                continue
             refused.add(each.row)
             self._findings.append(
                 finding(
@@ -253,10 +219,11 @@ class Staging:
                     found=each.found,
                 )
             )
-        for text in parsed.extra.values():
-            self._count_unknown(json.loads(text))
+        told = [row for row in parsed.extra if row not in removals]
+        for row in told:
+            self._count_unknown(json.loads(parsed.extra[row]))
         # Told once a field, and not once a record.
-        return refused | {*(parsed.extra if self._scan.contract.new_fields == "reject" else ())}
+        return refused | {*(told if self._scan.contract.new_fields == "reject" else ())}
 
     def _check(self, columns: pa.Table, refused: set[int], places: Places) -> set[int]:
         """Hold the parsed rows against the model's checks; return the rows it refuses."""
@@ -281,13 +248,17 @@ class Staging:
         # A column of JSON text shows no types: `true`, `2.5` and `[2]` would pass for keys.
         typed = self._as_json.isdisjoint(fields)
         keys = key_column(columns, fields) if typed else None
-        if keys is not None and keys.null_count == 0 and not refused:
+        removals = group.removals()
+        if keys is not None and keys.null_count == 0 and not refused and not removals:
             return keys
         known: list[str | None] = keys.to_pylist() if keys is not None else [None] * group.rows
         for row, text in enumerate(group.texts):
-            if known[row] is not None and row not in refused:
+            removal = removals.get(row)
+            if known[row] is not None and row not in refused and removal is None:
                 continue
             known[row] = key_of(text, fields)
+            if removal is not None and removal.key is not None:
+                known[row] = removal.key_by(fields)
             if known[row] is None:
                 self._findings.append(
                     finding(
@@ -300,6 +271,17 @@ class Staging:
         return pa.array(known, pa.string())
 
 
+def nothing_staged(
+    scan: Scan, store: GenerationStore, *, schema: ResolvedSchema, why: Finding
+) -> Staged:
+    """Stage no record of pages that none can be staged of; the receipt says why."""
+    declared = schema.columns if why.code == "evidence_altered" else None
+    layout = records_schema(declared or pa.schema([]), in_rounds=scan.source.checkpoint is not None)
+    none = pa.RecordBatchReader.from_batches(layout, [])
+    store.records(layout).replace_generation(none, generation=store.generation, evolve=True)
+    return Staged(records=0, nonconforming=0, findings=(why,))
+
+
 def _only(rows: int, *, except_for: set[int]) -> pa.Array:
     if not except_for:
         return pa.repeat(pa.scalar(value=True), rows)
@@ -310,12 +292,6 @@ def _sparse(rows: int, texts: Mapping[int, str]) -> pa.Array:
     if not texts:
         return pa.nulls(rows, pa.string())
     return pa.array([texts.get(row) for row in range(rows)], pa.string())
-
-
-def _columns(schema: ResolvedSchema) -> pa.Schema:
-    if schema.columns is None:
-        raise ValueError("columns are inferred before the layout is made")
-    return schema.columns
 
 
 def _shown(text: bytes) -> str:

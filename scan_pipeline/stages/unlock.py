@@ -298,7 +298,7 @@ def checked_records(
 
 
 def _frame(table: Table, generation: str, receipt: Receipt) -> pl.LazyFrame:
-    """Return the rows; of a record that was delivered again, as declared, the first alone."""
+    """Return the rows; of a record that was delivered again, as declared, one alone."""
     paths: Sequence[str] = table.file_uris(generation)
     if not paths:
         return pl.LazyFrame(schema=pl.DataFrame(table.read(generation)).schema)
@@ -307,4 +307,6 @@ def _frame(table: Table, generation: str, receipt: Receipt) -> pl.LazyFrame:
     )
     if not receipt.duplicate_ids:
         return rows
-    return rows.unique("_key_hash", keep="first", maintain_order=True)
+    # Of a round's deliveries of one key the last holds; elsewhere all are equal.
+    keep = "first" if receipt.round is None else "last"
+    return rows.unique("_key_hash", keep=keep, maintain_order=True)

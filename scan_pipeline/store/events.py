@@ -18,9 +18,11 @@ from scan_pipeline.core.chain import (
     ChainLink,
     chain_after,
     chain_start,
+    checkpoint_digest,
     cursor_digest,
     end_digest,
 )
+from scan_pipeline.core.checkpoint import CHECKPOINT
 from scan_pipeline.core.errors import ErasedError
 from scan_pipeline.core.page import End, Page, Refusal
 from scan_pipeline.core.value import record
@@ -144,6 +146,8 @@ class EventLog:
         facts = page.reported.facts(
             returned=page.records, sent_pin=page.position.pin, fingerprint=page.fingerprint
         )
+        if isinstance(follows, End) and follows.checkpoint is not None:
+            facts[CHECKPOINT] = checkpoint_digest(follows.checkpoint)
         token = page.position.token
         return self._linked(
             event="page",
@@ -183,14 +187,17 @@ class EventLog:
             received_at=refusal.at,
         )
 
-    def close(self, facts: dict[str, Any], *, at: datetime) -> Event:
-        """Return the last event, which says how the walk stopped."""
+    def close(self, facts: dict[str, Any], *, at: datetime, checkpoint: str | None = None) -> Event:
+        """Return the last event, which says how the walk stopped, and where a next round begins."""
+        if checkpoint is not None:
+            facts = {**facts, CHECKPOINT: checkpoint_digest(checkpoint)}
         if self._last is None:
             raise ValueError("a walk is closed only after it was opened")
         return self._linked(
             event="close",
             facts={"kind": "close", **facts},
             cursor_in_digest=self._last.cursor_out_digest,
+            cursor_out=None if checkpoint is None else checkpoint.encode(),
             cursor_out_digest=self._last.cursor_out_digest,
             items_digest=EMPTY_DIGEST,
             body_digest=EMPTY_DIGEST,

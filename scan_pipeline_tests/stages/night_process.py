@@ -28,7 +28,7 @@ from scan_pipeline.simulator.principals import AUDITOR_TOKEN
 from scan_pipeline.simulator.registry import Registry
 from scan_pipeline.simulator.transport import SimulatorTransport
 from scan_pipeline.sources.catalogue import parse_scan
-from scan_pipeline.sources.source import RefusedCallback, Source
+from scan_pipeline.sources.source import RefusedCallback, Removal, Source
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.generations import GenerationStore
@@ -119,6 +119,12 @@ class DyingSource(Source):
     def records(self, body: bytes) -> Sequence[bytes]:
         self._death.at("body")
         return self._inner.records(body)
+
+    def checkpoint_in(self, body: bytes, position: Position) -> str | None:
+        return self._inner.checkpoint_in(body, position)
+
+    def removals(self, records: Sequence[bytes]) -> Mapping[int, Removal]:
+        return self._inner.removals(records)
 
     def let_go(self) -> tuple[Finding, ...]:
         return self._inner.let_go()

@@ -12,8 +12,9 @@ import pytest
 from scan_pipeline.core.canonical import key_hash, leaf_hash
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.simulator.population import population
+from scan_pipeline.stages.records.layout import OURS
 from scan_pipeline.stages.records.schema import resolve_schema
-from scan_pipeline.stages.stage import OURS, Staging
+from scan_pipeline.stages.stage import Staging
 
 WHOLE = ("verified", "all_records_in_snapshot", True)
 TRAPS = [

@@ -5,7 +5,9 @@ from hashlib import sha256
 
 from scan_pipeline.core.canonical import items_digest, leaf_hashes
 from scan_pipeline.core.errors import ConfigurationError, ErasedError, TamperedError
+from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.source import Source
+from scan_pipeline.stages.auditing.current import check_current
 from scan_pipeline.stages.auditing.report import UNREADABLE, Checks
 from scan_pipeline.stages.publish import GENERATION, RECEIPT_ID, rows_to_publish
 from scan_pipeline.stages.reconciling.not_reconcilable import is_not_reconcilable
@@ -108,27 +110,32 @@ def check_bodies(
     return True
 
 
-def check_published(stored: StoredReceipt, workspace: Workspace, checks: Checks) -> None:
+def check_published(
+    stored: StoredReceipt, scan: Scan, workspace: Workspace, checks: Checks
+) -> None:
     """Hold the published table against the records, where it should hold this generation.
 
     That is the newest accepted one. A break may leave an older one in its place, which the next
     run mends; rows or a commit that no receipt names are a disagreement.
     """
     receipt = stored.receipt
-    scan, generation = receipt.scan, receipt.scan_generation
+    generation = receipt.scan_generation
+    if receipt.round is not None:
+        check_current(stored, scan, workspace, checks)
+        return
     if not receipt.accepted or not _is_to_be_published(stored, workspace):
         return
-    table = open_published(workspace.lake, scan)
+    table = open_published(workspace.lake, scan.name)
     if not table.exists():
         checks.leave("published", "no table; the next run publishes", expected=stored.receipt_id)
         return
     told = table.latest_commit()
     older = told.get(GENERATION)
-    if older != generation and older in workspace.receipts(scan).generations():
+    if older != generation and older in workspace.receipts(scan.name).generations():
         checks.leave("published", f"{older}; the next run publishes", expected=generation)
         return
     checks.compare("published", stored.receipt_id, told.get(RECEIPT_ID))
-    staged = workspace.store(scan, generation).records()
+    staged = workspace.store(scan.name, generation).records()
     held = (generation,) if staged.files(generation) else ()
     checks.compare("published generations", held, table.generations())
     comparison = RowComparison(table.batches(generation))

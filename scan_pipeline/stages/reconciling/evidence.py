@@ -6,6 +6,7 @@ from typing import Any
 
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.chain import ChainBrokenError, chain_after, chain_over, chain_start
+from scan_pipeline.core.checkpoint import CHECKPOINT, SINCE, Round, Since
 from scan_pipeline.core.errors import TamperedError
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.page import Opening
@@ -73,6 +74,18 @@ def walk_evidence(scan: Scan, events: Sequence[Event]) -> WalkEvidence:
         total=first_total(scan, pages),
         findings=findings,
         unrepeated=tuple(sorted({name for e in pages for name in e.facts.get("unrepeated", ())})),
+        round=_round(scan, events, close),
+    )
+
+
+def _round(scan: Scan, events: Sequence[Event], close: dict[str, Any] | None) -> Round | None:
+    """Return which round of changes the walk was, None where its source tracks none."""
+    if scan.source.checkpoint is None or not events:
+        return None
+    since = events[0].facts.get(SINCE)
+    return Round(
+        since=None if since is None else Since(**since),
+        checkpoint=None if close is None else close.get(CHECKPOINT),
     )
 
 

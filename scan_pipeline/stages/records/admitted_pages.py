@@ -1,13 +1,13 @@
 """Admitted pages, taken apart again and held against the digests they were admitted with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 
 from scan_pipeline.core.canonical import leaf_hashes
 from scan_pipeline.core.errors import ProtocolError, TamperedError
 from scan_pipeline.core.value import record
-from scan_pipeline.sources.source import Beside, Noticed, Source
+from scan_pipeline.sources.source import Beside, Noticed, Removal, Source
 
 
 @record
@@ -22,6 +22,7 @@ class AdmittedPage:
         leaves: their leaf hashes, joined.
         noticed: what the source's facts let us see inside them.
         beside: what they let us see beside them.
+        removals: those of its records that say that one was removed, by row.
     """
 
     page: int
@@ -31,6 +32,7 @@ class AdmittedPage:
     leaves: bytes
     noticed: tuple[Noticed, ...]
     beside: tuple[Beside, ...]
+    removals: Mapping[int, Removal]
 
 
 def open_page(
@@ -62,6 +64,7 @@ def open_page(
         leaves=leaves,
         noticed=tuple(source.noticed(records)),
         beside=tuple(source.beside(body)),
+        removals=source.removals(records),
     )
 
 
@@ -100,5 +103,13 @@ class PageGroup:
                 Noticed(row=start + n.row, code=n.code, expected=n.expected, found=n.found)
                 for n in each.noticed
             ]
+            start += each.rows
+        return found
+
+    def removals(self) -> dict[int, Removal]:
+        """Return which records say that one was removed, by row of the group."""
+        found, start = dict[int, Removal](), 0
+        for each in self.pages:
+            found |= {start + row: removal for row, removal in each.removals.items()}
             start += each.rows
         return found

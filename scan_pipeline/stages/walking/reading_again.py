@@ -30,6 +30,7 @@ class ReadingAgain:
         shard: number of the walk in its generation.
         check_cancelled: called before each request.
         refused: told of every answer that was not a page.
+        since: checkpoint at which the walk began, None where it asked for everything.
     """
 
     def __init__(
@@ -42,18 +43,20 @@ class ReadingAgain:
         shard: int,
         check_cancelled: Callable[[], None],
         refused: RefusedCallback,
+        since: str | None = None,
     ) -> None:
         self._scan, self._source, self._store, self._walk = scan, source, store, walk
         self._shard, self._check_cancelled = shard, check_cancelled
-        self._refused = refused
-        self._stored = StoredPages(store, source=source, shard=shard)
+        self._refused, self._since = refused, since
+        self._stored = StoredPages(store, source=source, shard=shard, since=since)
 
     def going_on_after(self, last: Event, opening: Opening) -> Position | None:
         """Return where to ask next after the last admitted page, None where it was the end.
 
         Raises:
             ProtocolError: `page_changed_on_resume`, the last page reads differently now.
-            ContinuationConsumedError: the walk's continuations cannot be used again.
+            ContinuationConsumedError: the walk's continuations cannot be used again; or what
+                changes the source tells of has moved on, which is no fault of it.
         """
         if self._scan.source.continuation != "repeatable":
             raise ContinuationConsumedError(
@@ -62,6 +65,11 @@ class ReadingAgain:
             )
         pin = self._walk.pin  # by the name that the stored pages show
         if not self._reads_equal(last, opening):
+            if self._scan.source.checkpoint is not None:
+                raise ContinuationConsumedError(
+                    f"page {last.page} tells of other changes by now; the round begins again where "
+                    "it began"
+                )
             raise ProtocolError(
                 "page_changed_on_resume",
                 f"page {last.page} holds other records than when it was admitted",
@@ -72,6 +80,7 @@ class ReadingAgain:
             token=self._stored.token_after(last),
             pin=pin,
             high_water_mark=opening.high_water_mark,
+            since=self._since,
         )
 
     def recheck(self, opening: Opening) -> list[dict[str, Any]]:
@@ -96,6 +105,7 @@ class ReadingAgain:
             token=self._stored.position(admitted).token,
             pin=self._walk.pin,
             high_water_mark=opening.high_water_mark,
+            since=self._since,
         )
         page = self._source.fetch(position, refused=self._tell)
         return self._walk.is_same(page, items=admitted.items_digest)

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from scan_pipeline.core.canonical import items_digest, leaf_hashes
-from scan_pipeline.core.chain import cursor_digest, end_digest
+from scan_pipeline.core.chain import checkpoint_digest, cursor_digest, end_digest
+from scan_pipeline.core.checkpoint import CHECKPOINT
 from scan_pipeline.core.errors import EvidenceError, TamperedError
 from scan_pipeline.core.page import Continuation, End, Next, Page, Position, Reported
 from scan_pipeline.sources.source import Source
@@ -20,10 +21,14 @@ class StoredPages:
         store: the generation's tables.
         source: knows how to take a body apart; nothing is asked of it.
         shard: shard of the walk.
+        since: checkpoint at which it began, None where it asked for everything.
     """
 
-    def __init__(self, store: GenerationStore, *, source: Source, shard: int) -> None:
+    def __init__(
+        self, store: GenerationStore, *, source: Source, shard: int, since: str | None = None
+    ) -> None:
         self._store, self._source, self._shard = store, source, shard
+        self._since = since
 
     def pages(self, events: Sequence[Event]) -> Iterator[Page]:
         """Yield the pages of these events, in order.
@@ -64,10 +69,11 @@ class StoredPages:
         expected = (facts["returned"], facts["returned"], len(body))
         if items_digest(leaves) != event.items_digest or counted != expected:
             raise TamperedError("pages", f"the records of page {event.page} are not its own")
+        position = self._position(event, sealer)
         return Page(
-            position=self._position(event, sealer),
+            position=position,
             fingerprint=bytes.fromhex(facts["fingerprint"]),
-            continuation=self._continuation(event, sealer),
+            continuation=self._continuation(event, sealer, body, position),
             body=body,
             records=len(leaves),
             leaf_hashes=leaves,
@@ -84,18 +90,31 @@ class StoredPages:
         )
 
     def _position(self, event: Event, sealer: Sealer) -> Position:
-        return Position(token=self._token(event, sealer, "cursor_in"), pin=event.facts["sent_pin"])
+        return Position(
+            token=self._token(event, sealer, "cursor_in"),
+            pin=event.facts["sent_pin"],
+            since=self._since,
+        )
 
-    def _continuation(self, event: Event, sealer: Sealer) -> Continuation:
+    def _continuation(
+        self, event: Event, sealer: Sealer, body: bytes, position: Position
+    ) -> Continuation:
         token, signal = self._token(event, sealer, "cursor_out"), event.end_signal
         match token, signal:
             case None, str() if end_digest(signal) == event.cursor_out_digest:
-                return End(signal=signal)
+                return End(signal=signal, checkpoint=self._checkpoint(event, body, position))
             case str(), None if cursor_digest(token) == event.cursor_out_digest:
                 return Next(token=token)
             case _:
                 pass
         raise TamperedError("pages", f"what follows page {event.page} is not what was admitted")
+
+    def _checkpoint(self, event: Event, body: bytes, position: Position) -> str | None:
+        found = self._source.checkpoint_in(body, position)
+        digest = None if found is None else checkpoint_digest(found)
+        if digest != event.facts.get(CHECKPOINT):
+            raise TamperedError("pages", f"page {event.page} names another checkpoint than it did")
+        return found
 
     def _token(self, event: Event, sealer: Sealer, column: str) -> str | None:
         return open_token(

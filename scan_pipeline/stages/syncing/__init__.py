@@ -1,0 +1,1 @@
+"""Rounds of changes: where each begins, which hold together, and what they come to."""

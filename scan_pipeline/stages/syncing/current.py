@@ -1,0 +1,182 @@
+"""The `current` table of a scan of rounds: what its source holds, as far as the rounds go.
+
+It is the scan's published table, so that whoever opens it without knowing of rounds counts right.
+Each version names, in its commit, every receipt that its rows rest on. A version is one commit: a
+break leaves the one before, which names fewer receipts, and the rounds that it lacks are laid over
+it the next time; a round that it names is never laid over it again. What rests on a receipt that no
+longer stands is made anew, from the baseline on.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from scan_pipeline.core.column_names import GENERATION as GENERATED
+from scan_pipeline.core.rounds import worth_of
+from scan_pipeline.core.scan import Scan
+from scan_pipeline.stages.records.inferred_schema import columns_of, named_columns, with_columns
+from scan_pipeline.stages.records.model_checks import ModelChecks
+from scan_pipeline.stages.records.parsing import RecordParser
+from scan_pipeline.stages.records.schema import ResolvedSchema, resolve_schema
+from scan_pipeline.stages.syncing.lineage import newest_lineage
+from scan_pipeline.stages.syncing.state import Before, State
+from scan_pipeline.stages.unlock import LABELS
+from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.published_table import (
+    GENERATION,
+    RECEIPT_ID,
+    RESTS_ON,
+    open_published,
+)
+from scan_pipeline.store.receipts import StoredReceipt
+
+PIECE: Final = 16_384
+"""Records that are parsed at once."""
+
+_OURS: Final = (
+    pa.field("_key", pa.string()),
+    pa.field("_conforming", pa.bool_()),
+    pa.field("_extra", pa.string()),
+    pa.field("_raw", pa.string()),
+)
+"""Beside a record's own columns: its key, what no column holds, and its whole text, of which the
+next version is made."""
+
+
+def publish_current(scan: Scan, *, workspace: Workspace) -> str | None:
+    """Let the current table hold what the newest rounds that hold together come to.
+
+    Returns:
+        The generation of the last of them, where the table was written; None where it was not.
+
+    Raises:
+        TamperedError: the records of a round are not those that were sealed.
+        ContractError: the record schema cannot be resolved.
+    """
+    lineage = newest_lineage(scan, workspace=workspace)
+    held = rests_on(scan.name, workspace=workspace)
+    if lineage is None:
+        if held:
+            _withdraw(scan, workspace=workspace)
+        return None
+    if held == lineage.receipt_ids:
+        open_published(workspace.lake, scan.name).sweep()  # what a break may have left
+        return None
+    rows = current_rows(scan, lineage.rounds, workspace=workspace, held=held)
+    table = open_published(workspace.lake, scan.name, rows.schema)
+    tip = lineage.tip
+    table.replace_all(
+        rows,
+        generation=tip.receipt.scan_generation,
+        metadata={
+            RECEIPT_ID: tip.receipt_id,
+            GENERATION: tip.receipt.scan_generation,
+            RESTS_ON: json.dumps(lineage.receipt_ids),
+        },
+    )
+    table.sweep()
+    workspace.lake.remove_word(workspace.lake.published_uri(scan.name))
+    return tip.receipt.scan_generation
+
+
+def rests_on(scan: str, *, workspace: Workspace) -> tuple[str, ...]:
+    """Return the ids of the receipts that the current table rests on, none where there is none."""
+    table = open_published(workspace.lake, scan)
+    if not table.exists():
+        return ()
+    told = table.latest_commit().get(RESTS_ON)
+    return () if told is None else tuple(json.loads(str(told)))
+
+
+def current_rows(
+    scan: Scan,
+    rounds: Sequence[StoredReceipt],
+    *,
+    workspace: Workspace,
+    held: tuple[str, ...] = (),
+) -> pa.RecordBatchReader:
+    """Return what rounds come to, as rows that are read as they are asked for.
+
+    Args:
+        scan: the scan.
+        rounds: their receipts, the baseline's first.
+        workspace: where their records lie.
+        held: ids of the receipts that the table as it is rests on; where they are the first ones,
+            the others alone are laid over it.
+
+    Raises:
+        TamperedError: the records of a round are not those that were sealed.
+    """
+    before, left = None, rounds
+    if held and held == tuple(each.receipt_id for each in rounds)[: len(held)]:
+        table = open_published(workspace.lake, scan.name)
+        last = rounds[len(held) - 1].receipt.scan_generation
+        before, left = Before(table=table, generation=last), rounds[len(held) :]
+    state = State(scan, left, before=before, workspace=workspace)
+    schema = with_columns(
+        resolve_schema(scan.record_schema),
+        pages=(texts for _, texts in state.records()),
+        named=named_columns(scan),
+        key=scan.contract.key,
+    )
+    told = {GENERATED: rounds[-1].receipt.scan_generation, **_labels(rounds)}
+    layout = _layout(schema, told)
+    rejects_new = scan.contract.new_fields == "reject"
+    typed = _typed(state, schema, layout, told, rejects_new=rejects_new)
+    return pa.RecordBatchReader.from_batches(layout, typed)
+
+
+def _labels(rounds: Sequence[StoredReceipt]) -> dict[str, str]:
+    """Return what every row must say where not every round is verified; nothing else."""
+    worth = worth_of([each.receipt for each in rounds])
+    if worth.is_proven:
+        return {}
+    values = (rounds[-1].receipt_id, worth.status, worth.scope)
+    return dict(zip(LABELS, values, strict=True))
+
+
+def _layout(schema: ResolvedSchema, told: Mapping[str, str]) -> pa.Schema:
+    generation = pa.field(GENERATED, pa.string(), nullable=False)
+    own = [pa.field(each.name, each.type) for each in columns_of(schema)]
+    labels = [pa.field(name, pa.string()) for name in told if name != GENERATED]
+    return pa.schema([generation, *own, *_OURS, *labels])
+
+
+def _typed(
+    state: State,
+    schema: ResolvedSchema,
+    layout: pa.Schema,
+    told: Mapping[str, str],
+    *,
+    rejects_new: bool,
+) -> Iterator[pa.RecordBatch]:
+    parser, checks = RecordParser(schema), ModelChecks(schema)
+    for all_keys, all_texts in state.records():
+        for start in range(0, len(all_keys), PIECE):
+            keys, texts = all_keys[start : start + PIECE], all_texts[start : start + PIECE]
+            parsed = parser.parse(texts)
+            refused = {each.row for each in parsed.refused}
+            refused |= {each.row for each in checks.failed(parsed.columns, refused=refused)}
+            refused |= {*(parsed.extra if rejects_new else ())}
+            rows = range(len(keys))
+            columns = {
+                **dict(zip(parsed.columns.column_names, parsed.columns.columns, strict=True)),
+                **{name: pa.repeat(pa.scalar(value), len(keys)) for name, value in told.items()},
+                "_key": pa.array(keys, pa.string()),
+                "_conforming": pa.array([row not in refused for row in rows], pa.bool_()),
+                "_extra": pa.array([parsed.extra.get(row) for row in rows], pa.string()),
+                "_raw": pa.array([text.decode() for text in texts], pa.string()),
+            }
+            named = [columns[name] for name in layout.names]
+            yield from pa.table(named, schema=layout).to_batches()
+
+
+def _withdraw(scan: Scan, *, workspace: Workspace) -> None:
+    workspace.lake.withdraw(
+        workspace.lake.published_uri(scan.name),
+        word=f"The table of {scan.name} held what its rounds came to. One that it rested on was "
+        "judged again and is no longer accepted, and no rounds are left that hold together. The "
+        f"next accepted baseline is published here. See: scan-pipeline generations {scan.name}\n",
+    )
