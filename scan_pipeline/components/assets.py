@@ -55,7 +55,7 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
             "partitions_def": face.partitions,
             "group_name": face.group,
             "owners": list(face.settings.owners) or None,
-            "pool": face.settings.pool or pool_of(scan),
+            "pool": pool_of(scan, face=face),
             "kinds": kinds,
             "code_version": version,
             "check_specs": check_specs(face, stage),

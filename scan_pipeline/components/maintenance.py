@@ -6,6 +6,7 @@ import dagster as dg
 
 from scan_pipeline.components.face import Face
 from scan_pipeline.components.metadata import table
+from scan_pipeline.components.operating import pool_of
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.settling import refusals
 from scan_pipeline.core.scan import Scan
@@ -38,7 +39,7 @@ def maintenance_asset(scan: Scan, *, face: Face) -> dg.AssetsDefinition:
         key=key,
         group_name=face.group,
         owners=list(face.settings.owners) or None,
-        pool=face.pool,
+        pool=pool_of(scan, face=face),
         kinds={"deltalake"},
         required_resource_keys={face.resource},
         automation_condition=dg.AutomationCondition.on_cron(DAILY, zone) if kept else None,

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import dagster as dg
 
+from scan_pipeline.components.face import Face
 from scan_pipeline.core.calendar import longest_silence
 from scan_pipeline.core.scan import Scan
 
@@ -13,13 +14,14 @@ _REFERENCE: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """From where a schedule's periods are looked at: definitions must not depend on when they load."""
 
 
-def pool_of(scan: Scan) -> str:
-    """Return the concurrency pool of a scan's stages: the host it asks.
+def pool_of(scan: Scan, *, face: Face) -> str:
+    """Return the concurrency pool of a scan's work: what its project says, else the host it asks.
 
     Scans of one host take turns, and two runs of one scan with them. What has no address (a
     database named by a secret, a cloud's own endpoint, a program) has a pool of its scan's name.
     """
-    return urlsplit(str(getattr(scan.source, "url", None) or "")).netloc or scan.name
+    asked = urlsplit(str(getattr(scan.source, "url", None) or "")).netloc
+    return face.settings.pool or asked or scan.name
 
 
 def freshness_of(scan: Scan) -> dg.FreshnessPolicy | None:

@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from scan_pipeline.components.face import Face
 from scan_pipeline.components.operating import freshness_of, pool_of
 from scan_pipeline.components.scan import scan_definitions
 
@@ -16,8 +17,8 @@ def test_scans_of_one_host_share_a_pool(bench: Any, shipped: Any, things: Any) -
     definitions = scan_definitions(customers, workspace=bench.workspace)
     graph = definitions.resolve_asset_graph()
 
-    assert pool_of(customers) == pool_of(others) == "registry"
-    assert pool_of(things()) == "source.test"
+    named = [pool_of(each, face=Face(scan=each.name)) for each in (customers, others, things())]
+    assert named == ["registry", "registry", "source.test"]
     assert {tuple(graph.get(key).pools or ()) for key in graph.get_all_asset_keys()} == {
         ("registry",)
     }
