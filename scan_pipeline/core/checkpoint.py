@@ -28,11 +28,15 @@ class CheckpointFacts:
         covers_since: since when the changes are counted that a checkpoint leads to: the `start` of
             the round that names it, or only its `end`, so that what changed in between is in no
             round. Silence means the end.
+        baseline: whether the pages of a baseline hold every record that stays, whatever comes and
+            goes meanwhile (`whole`), or may pass one over, as pages by position do (`may_skip`):
+            no round brings what did not change. Silence means that they may.
         updates: whether a changed record comes `whole`, or as its key and `changed_members`.
         basis: why that is believed.
     """
 
     covers_since: Literal["start", "end"] = "end"
+    baseline: Literal["whole", "may_skip"] = "may_skip"
     updates: Literal["whole", "changed_members"] = "whole"
     basis: Basis = "user_declared"
 

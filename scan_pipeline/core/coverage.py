@@ -13,6 +13,7 @@ from scan_pipeline.core.assumptions import Assumption, assumptions
 from scan_pipeline.core.contract import accept_level, whole_scope
 from scan_pipeline.core.findings import Finding, finding
 from scan_pipeline.core.reconciliation import Reconciliation
+from scan_pipeline.core.round_evidence import checkpoint_doubts, round_held
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.second_walk import why_not_equal
 from scan_pipeline.core.value import record
@@ -237,7 +238,7 @@ def _judged_findings(scan: Scan, walk: WalkEvidence, figures: Reconciliation) ->
     if walk.traversal != "finished":
         return found
     if scan.contract.mode == "sync":
-        found += _checkpoint_doubts(scan)
+        found += checkpoint_doubts(scan, walk)
     elif scan.contract.consistency == "change_token":
         found += _moved_token(walk)
     if scan.contract.consistency == "two_equal_walks":
@@ -264,20 +265,6 @@ def _differing(walk: WalkEvidence, figures: Reconciliation) -> list[Finding]:
     return [finding("walks_differ", expected="equal walks", found=second.figures.differences())]
 
 
-def _checkpoint_doubts(scan: Scan) -> list[Finding]:
-    """Say that what changes while a round is read comes in no round."""
-    facts = scan.source.checkpoint
-    if facts is None or facts.covers_since == "start":
-        return []
-    return [
-        finding(
-            "checkpoint_at_end",
-            expected="a checkpoint that covers what changed since the round began",
-            found="one that is made at its end",
-        )
-    ]
-
-
 def _moved_token(walk: WalkEvidence) -> list[Finding]:
     """Say that the token moved, or that it did not where it should have."""
     before, after = walk.before.change_token, walk.after and walk.after.change_token
@@ -295,7 +282,7 @@ def _consistency_held(
 ) -> tuple[bool, str | None]:
     """Say whether the declared consistency held, and if not, why."""
     if scan.contract.mode == "sync":
-        return _round_held(scan, walk)
+        return round_held(scan, walk)
     match scan.contract.consistency:
         case "snapshot":
             if scan.source.snapshot is None or walk.pin.version is None:
@@ -326,14 +313,6 @@ def _consistency_held(
             return why_not is None, why_not
         case "live":
             return False, "the collection could change while it was read"
-
-
-def _round_held(scan: Scan, walk: WalkEvidence) -> tuple[bool, str | None]:
-    """Say whether a round brought every change since it began, and where the next one begins."""
-    facts = scan.source.checkpoint
-    if facts is None or walk.round is None or walk.round.checkpoint is None:
-        return False, "its end named no checkpoint for the next round"
-    return facts.covers_since == "start", None  # else a finding says why
 
 
 def _sentences(findings: list[Finding]) -> list[str]:

@@ -358,6 +358,13 @@ KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType(
             "take the checkpoint from the first page, or from an endpoint asked before it, if the "
             "source has one; else read the rounds as what was met",
         ),
+        "baseline_may_skip": _kind(
+            "warning",
+            "nothing says that the pages of a baseline hold every record that stays while others "
+            "come and go; no later round brings what did not change",
+            "declare delta.baseline: whole where the source documents it; else hold the records "
+            "against a scan of the whole",
+        ),
         "nested_delta": _kind(
             "warning",
             "a record holds changes of a list of its own and not the list",

@@ -31,6 +31,7 @@ ROUNDS: Mapping[str, Any] = {
         "delta": {
             "at": ["@odata.deltaLink"],
             "covers_since": "start",
+            "baseline": "whole",
             "basis": "provider_documented",
         },
         "removed": {"at": ["@removed"]},

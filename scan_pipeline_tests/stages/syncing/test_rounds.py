@@ -115,7 +115,11 @@ def test_round_is_no_whole_and_opens_as_what_it_is(bench: Bench) -> None:
         AT_END,
         {
             "source.params": {"shown": "every_page"},
-            "source.delta": {"at": ["@odata.deltaLink"], "shown_on": "every_page"},
+            "source.delta": {
+                "at": ["@odata.deltaLink"],
+                "shown_on": "every_page",
+                "baseline": "whole",
+            },
         },
     ],
     ids=["on the last page", "on every page"],
@@ -237,4 +241,19 @@ def test_page_with_no_link_or_both_is_no_end(
     assert code in {each.code for each in receipt.findings.first}
     assert followed.rests_on == ()
     with pytest.raises(GateClosedError, match="no baseline"):
+        Collection(followed.scan, workspace=followed.workspace).current()
+
+
+def test_baseline_that_may_pass_records_over_leaves_all_that_rests_on_it_unknown(
+    bench: Bench,
+) -> None:
+    followed = following(
+        bench, {"source.delta.baseline": "may_skip", "contract.accept": {"scope": LIVE}}
+    )
+    baseline, round_after = followed.round(), followed.round()
+
+    assert (baseline.coverage_status, baseline.conclusion_scope) == ("unknown", LIVE)
+    assert {f.code for f in baseline.findings.first} == {"baseline_may_skip"}
+    assert round_after.coverage_status == "verified"
+    with pytest.raises(GateClosedError, match="every round verified"):
         Collection(followed.scan, workspace=followed.workspace).current()
