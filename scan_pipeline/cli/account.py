@@ -85,6 +85,9 @@ def _figures(receipt: Receipt) -> Iterator[tuple[str, object]]:
     yield "not conforming", receipt.extraction.nonconforming
     yield "without a key", receipt.extraction.without_key
     yield "refused answers", receipt.refused_responses
+    if (redacted := receipt.redacted_paths) is not None:
+        yield "dropped before storing", ", ".join(redacted.dropped) or None
+        yield "masked before storing", ", ".join(redacted.masked) or None
     yield "held still by", _held(receipt)
     yield "root", receipt.merkle.root
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from scan_pipeline.core.checkpoint import Round
+from scan_pipeline.core.redacted_paths import RedactedPaths
 from scan_pipeline.core.second_walk import SecondWalk
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import (
@@ -260,6 +261,8 @@ class Receipt:
     second_walk: SecondWalk | None = None
     withheld: tuple[Withheld, ...] = ()
     acknowledgement: ReceiptAcknowledgement | None = None
+    redacted_paths: RedactedPaths | None = None
+    """Paths of records that were dropped or masked before anything was stored."""
     redacts: str | None = None
     """Id of the receipt that this one stands for, which named a record that was erased since."""
     round: Round | None = None

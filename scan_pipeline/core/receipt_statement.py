@@ -17,7 +17,9 @@ STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:scan-pipeline:collection-completeness-receipt:v1"
 
 
-LATER: Final = frozenset({"second_walk", "withheld", "acknowledgement", "redacts", "round"})
+LATER: Final = frozenset(
+    {"second_walk", "withheld", "acknowledgement", "redacted_paths", "redacts", "round"}
+)
 """Members that receipts did not have from the beginning."""
 
 _RECEIPT = TypeAdapter(Receipt)

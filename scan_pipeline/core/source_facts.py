@@ -8,6 +8,7 @@ from scan_pipeline.core.checkpoint import CheckpointFacts
 from scan_pipeline.core.contract import Contract
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.field_path import FieldPath
+from scan_pipeline.core.redacted_paths import RedactFacts
 from scan_pipeline.core.value import PositiveInt, record
 from scan_pipeline.core.vocabulary import (
     AssumptionBasis,
@@ -138,6 +139,7 @@ class SourceFacts(ABC):  # a base for one record a protocol, never made itself
             contract makes it one.
         result_window: most records that one query ever shows, whatever it matches; its end
             there is no end.
+        redact: what of each record is dropped or masked before anything is stored.
     """
 
     OPERATION: ClassVar[tuple[str, ...]] = ("page_size", "auth", "network")
@@ -160,6 +162,12 @@ class SourceFacts(ABC):  # a base for one record a protocol, never made itself
     continuation_basis: Basis | None = None
     end_signal_basis: Basis | None = None
     result_window: PositiveInt | None = None
+    redact: RedactFacts | None = None
+
+    @property
+    def stored_encoding(self) -> LeafEncoding:
+        """What a leaf is the hash of, as records are stored."""
+        return self.leaf_encoding if self.redact is None else "canonical-json/v1"
 
     @property
     def tool(self) -> str:

@@ -24,6 +24,7 @@ from scan_pipeline.sources.http.addresses import origin_of, shown
 from scan_pipeline.sources.plain_secrets import plain_secrets
 from scan_pipeline.sources.protocols import MODULES, protocol
 from scan_pipeline.sources.provider_facts import PROVIDER, with_provider
+from scan_pipeline.sources.redacting import RedactingSource
 from scan_pipeline.sources.rounds import wrong_in_rounds
 from scan_pipeline.sources.sent_names import sent_twice
 from scan_pipeline.sources.source import Source
@@ -89,9 +90,13 @@ def parse_scan(attributes: Mapping[str, Any], *, stored: bool = False) -> Scan:
 
 def open_source(scan: Scan, surroundings: Surroundings) -> Source:
     """Open a scan's source; nothing is sent yet."""
-    if isinstance(scan.source, AdapterFacts):
-        return _open_adapter(scan.source, surroundings)
-    return protocol(scan.source.protocol).open(scan.source, surroundings)
+    source = (
+        _open_adapter(scan.source, surroundings)
+        if isinstance(scan.source, AdapterFacts)
+        else protocol(scan.source.protocol).open(scan.source, surroundings)
+    )
+    redact = scan.source.redact
+    return source if redact is None else RedactingSource(source, redact)
 
 
 def _open_adapter(facts: AdapterFacts, surroundings: Surroundings) -> Source:
@@ -209,6 +214,8 @@ def _contradictions(source: SourceFacts, blocks: Blocks) -> list[Problem]:
             wrong(*at, message=f"{what} names {each!r} beside {other!r}: one column to Delta")
     if contract.mode == "bounded" and not (contract.limits.records or contract.limits.pages):
         wrong("contract", "limits", message="mode bounded needs limits.records or limits.pages")
+    for at, message in _wrong_redactions(source, contract, blocks.record_schema):
+        wrong(*at, message=message)
     if isinstance(blocks.record_schema, tuple):
         names = {column.name for column in blocks.record_schema}
         for what, each in _columns_meant(source, contract):
@@ -219,6 +226,29 @@ def _contradictions(source: SourceFacts, blocks: Blocks) -> list[Problem]:
     for at, message in (*_wrong_addresses(source), *plain_secrets(source_json(source))):
         wrong("source", *at, message=message)
     return found
+
+
+def _wrong_redactions(
+    source: SourceFacts, contract: Contract, schema: RecordSchema
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield each thing that is to be redacted and that the proof, or the table, rests on."""
+    redact = source.redact
+    if redact is None:
+        return
+    positions = (("field that pages go by", each) for each in source.position_fields)
+    for what, field in (*_columns_meant(source, contract), *positions):
+        if redact.touches(field):
+            yield (
+                ("source", "redact"),
+                f"touches {field!r}, the {what}; expected what proof and pages do not rest on",
+            )
+    columns = schema if isinstance(schema, tuple) else ()
+    for column in columns:
+        if not column.nullable and redact.touches(column.name):
+            yield (
+                ("source", "redact"),
+                f"touches {column.name!r}, a column that is never null; expected nullable: true",
+            )
 
 
 def _columns_meant(source: SourceFacts, contract: Contract) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,7 @@ from scan_pipeline.core.receipt import (
     TerminalEvidence,
 )
 from scan_pipeline.core.reconciliation import Reconciliation
+from scan_pipeline.core.redacted_paths import RedactedPaths
 from scan_pipeline.core.scan import Scan, source_json
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, Basis
 from scan_pipeline.core.walk import pages_implied
@@ -162,7 +163,7 @@ def make_receipt(
         ),
         merkle=MerkleEvidence(
             definition=MERKLE_DEFINITION,
-            leaf_encoding=scan.source.leaf_encoding,
+            leaf_encoding=scan.source.stored_encoding,
             leaves=figures.leaves,
             partitions=figures.partitions,
             root=figures.root,
@@ -175,6 +176,7 @@ def make_receipt(
             scan, generation, walk, judgement, figures, acknowledgement=acknowledgement
         ),
         second_walk=walk.second,
+        redacted_paths=RedactedPaths.of(scan.source.redact),
         withheld=judgement.withheld,
         acknowledgement=acknowledgement,
         round=walk.round and replace(walk.round, removed_ids=figures.removed_ids),

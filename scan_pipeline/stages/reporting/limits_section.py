@@ -131,6 +131,12 @@ def _facts(material: Material) -> Iterator[Fact]:
         listed(receipt.limits_hit) if receipt.limits_hit else "none",
         weight="poor" if receipt.limits_hit else "plain",
     )
+    if (redacted := receipt.redacted_paths) is not None:
+        yield fact(
+            "Taken out before storing",
+            told(f"dropped: {', '.join(redacted.dropped) or 'nothing'}"),
+            told(f"masked: {', '.join(redacted.masked) or 'nothing'}"),
+        )
     if isinstance(material.ledger, Ledger):
         yield fact("Limits it worked within", *_limits(material.ledger.contract["contract"]))
     ranges = receipt.missing_id_ranges

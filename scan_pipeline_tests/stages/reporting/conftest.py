@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scan_pipeline.core.receipt import ProviderRevision, Receipt
+from scan_pipeline.core.redacted_paths import RedactedPaths
 from scan_pipeline.simulator.faults import Failing, PageReplaced
 from scan_pipeline.simulator.script import Script
 from scan_pipeline.stages.reporting.gather import gather
@@ -71,5 +72,6 @@ def fullest(material, with_receipt) -> Material:
         high_water_mark="900",
         limits_hit=("pages",),
         second_walk=twice.second_walk,
+        redacted_paths=RedactedPaths(dropped=("email",), masked=("name",)),
     )
     return with_receipt(whole, receipt)
