@@ -34,6 +34,8 @@ class RedactedRecord:
         leaf_hash: hex.
         partition: value of `partition_by`, None where it has none or the key is in it.
         conforming: whether it fitted the schema.
+        removed: of a round, why the record says that one was removed; None for a record that is
+            one.
     """
 
     shard: int
@@ -43,6 +45,7 @@ class RedactedRecord:
     leaf_hash: str
     partition: bool | int | str | None
     conforming: bool
+    removed: str | None = None
 
 
 @record

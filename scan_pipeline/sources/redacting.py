@@ -7,9 +7,9 @@ brings it back.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from scan_pipeline.core.canonical import (
     CanonicalFormError,
@@ -22,7 +22,7 @@ from scan_pipeline.core.findings import Finding
 from scan_pipeline.core.page import Opening, Page, Position
 from scan_pipeline.core.redacted_paths import RedactFacts, redacted
 from scan_pipeline.core.source_facts import SourceFacts
-from scan_pipeline.sources.source import Beside, Noticed, RefusedCallback, Source
+from scan_pipeline.sources.source import Beside, Noticed, RefusedCallback, Removal, Source
 
 FORMAT: Final = "scan-pipeline/redacted/v1"
 
@@ -73,8 +73,12 @@ class RedactingSource(Source):
         """
         page = self._inner.fetch(position, refused=refused)
         lines = [self._line(text) for text in self._inner.records(page.body)]
-        beside = [each.__dict__ for each in self._inner.beside(page.body)]
-        body = b"\n".join([canonical_json({"format": FORMAT, "beside": beside}), *lines])
+        header = {
+            "format": FORMAT,
+            "beside": [each.__dict__ for each in self._inner.beside(page.body)],
+            "checkpoint": self._inner.checkpoint_in(page.body, position),
+        }
+        body = b"\n".join([canonical_json(header), *lines])
         return replace(page, body=body, records=len(lines), leaf_hashes=leaf_hashes(lines))
 
     def closing(self, position: Position) -> Opening:
@@ -96,8 +100,17 @@ class RedactingSource(Source):
 
     def beside(self, body: bytes) -> Iterator[Beside]:
         """Yield what the facts saw beside the records when the page came."""
-        for each in self._header(body):
+        for each in self._header(body)["beside"]:
             yield Beside(**each)
+
+    def checkpoint_in(self, body: bytes, position: Position) -> str | None:
+        """Return the checkpoint that the page ended with when it came."""
+        del position
+        return self._header(body)["checkpoint"]
+
+    def removals(self, records: Sequence[bytes]) -> Mapping[int, Removal]:
+        """Return which records say that one was removed."""
+        return self._inner.removals(records)
 
     def let_go(self) -> tuple[Finding, ...]:
         """End what the source holds for this walk."""
@@ -117,11 +130,11 @@ class RedactingSource(Source):
                 "expected members once each, in valid UTF-8",
             ) from error
 
-    def _header(self, body: bytes) -> list[dict[str, str]]:
+    def _header(self, body: bytes) -> dict[str, Any]:
         try:
             header = json.loads(body.partition(b"\n")[0])
             if header["format"] == FORMAT:
-                return header["beside"]
+                return header
         except (ValueError, KeyError, TypeError):
             pass
         raise ProtocolError("body_unparsable", f"the stored body does not begin with {FORMAT}")

@@ -151,7 +151,7 @@ class _Erasing:
                 self._in(stored, sealed, prefix)
             except EvidenceError as error:
                 self._leave(prefix + stored.receipt.scan_generation, str(error))
-        self._publish()
+        self._publish(sealed)
         if not still_open:
             for table in tables_of(scan, workspace=workspace):
                 forget_log(table)
@@ -181,8 +181,11 @@ class _Erasing:
                 )
             )
 
-    def _publish(self) -> None:
-        """Put the published generation there again where something was taken out of it."""
+    def _publish(self, sealed: list[StoredReceipt]) -> None:
+        """Put the published generation there again where something was taken out of it.
+
+        What is published of a scan of rounds rests on all of them.
+        """
         scan, workspace = self._scan, self._workspace
         held = published_generation(scan.name, workspace=workspace)
         if held is None:
@@ -190,7 +193,10 @@ class _Erasing:
         found = workspace.receipts(scan.name).look(held, trust=workspace.trust)
         if isinstance(found, Untrusted):
             self._leave(f"published/{scan.name}", found.reason)
-        elif self._rewriting.is_redacted(found.receipt):
+        elif any(
+            self._rewriting.is_redacted(each.receipt)
+            for each in (sealed if scan.contract.mode == "sync" else [found])
+        ):
             publish_again(found, scan, workspace=workspace)
             forget_statistics(open_published(workspace.lake, scan.name))
 

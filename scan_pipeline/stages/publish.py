@@ -70,6 +70,9 @@ def publish_again(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) ->
     Raises:
         TamperedError: the staged records are not those of the receipt.
     """
+    if scan.contract.mode == "sync":
+        publish_current(scan, workspace=workspace, anew=True)
+        return
     _put(stored, scan, workspace=workspace)
 
 

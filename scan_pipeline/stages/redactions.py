@@ -105,6 +105,8 @@ def _value(erased: RedactedRecord, column: str, *, partition_by: str | None) -> 
             return bytes.fromhex(erased.leaf_hash)
         case "_conforming":
             return erased.conforming
+        case "_removed":
+            return erased.removed
         case _:
             return None
 

@@ -26,19 +26,21 @@ def records_named(
         if not table.exists() or not table.files(store.generation):
             continue
         kept = None if partition_by in key else partition_by
-        columns = (*_PLACE, *([] if kept is None else [kept]))
+        held = table.written_schema(store.generation).names
+        columns = [*_PLACE, *(n for n in (kept, "_removed") if n is not None and n in held)]
         for batch in table.batches(store.generation, columns=columns):
             rows = pl.DataFrame(batch).filter(pl.col("_key_hash") == pl.lit(named.hash))
-            for page, position, place, leaf, conforming, *partition in rows.iter_rows():
+            for row in rows.to_dicts():
                 found.append(
                     RedactedRecord(
                         shard=shard,
-                        page=page,
-                        position=position,
-                        key_hash=place.hex(),
-                        leaf_hash=leaf.hex(),
-                        partition=_plain(partition[0]) if partition else None,
-                        conforming=conforming,
+                        page=row["_page"],
+                        position=row["_position"],
+                        key_hash=row["_key_hash"].hex(),
+                        leaf_hash=row["_leaf_hash"].hex(),
+                        partition=_plain(None if kept is None else row.get(kept)),
+                        conforming=row["_conforming"],
+                        removed=row.get("_removed"),
                     )
                 )
     return tuple(found)

@@ -45,8 +45,13 @@ _OURS: Final = (
 next version is made."""
 
 
-def publish_current(scan: Scan, *, workspace: Workspace) -> str | None:
+def publish_current(scan: Scan, *, workspace: Workspace, anew: bool = False) -> str | None:
     """Let the current table hold what the newest rounds that hold together come to.
+
+    Args:
+        scan: the scan.
+        workspace: where.
+        anew: whether it is made from the baseline on, whatever is there.
 
     Returns:
         The generation of the last of them, where the table was written; None where it was not.
@@ -61,6 +66,7 @@ def publish_current(scan: Scan, *, workspace: Workspace) -> str | None:
         if held:
             _withdraw(scan, workspace=workspace)
         return None
+    held = () if anew else held
     if held == lineage.receipt_ids:
         open_published(workspace.lake, scan.name).sweep()  # what a break may have left
         return None
