@@ -72,7 +72,12 @@ def draft(
 def drafted(
     settings: Settings, url: str, *, auth: str | None, headers: tuple[str, ...], name: str | None
 ) -> "Draft":
-    """Ask an address for a draft; arguments are those of the command."""
+    """Ask an address for a draft; arguments are those of the command.
+
+    Raises:
+        AccessRefusedError: the source refused our credentials, or wants some.
+    """
+    from scan_pipeline.core.errors import AccessRefusedError
     from scan_pipeline.core.operation import Retries
     from scan_pipeline.sources.surroundings import Surroundings
     from scan_pipeline.stages.drafting.draft import draft as ask
@@ -91,7 +96,12 @@ def drafted(
         sleep=time.sleep,
         retries=Retries(attempts=3, max_wait=5.0),
     )
-    return ask(asked, surroundings=surroundings, name=name)
+    try:
+        return ask(asked, surroundings=surroundings, name=name)
+    except AccessRefusedError:
+        if auth is None:
+            say("if it wants a token: --auth bearer=VARIABLE, the variable that holds it")
+        raise
 
 
 def say_of(found: "Draft") -> None:

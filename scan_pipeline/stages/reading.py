@@ -302,7 +302,7 @@ class Collection:
         if self._scan.contract.mode == "sync":
             told += ". A round is changes alone: open what its rounds come to, as `current`"
         elif newer and accepted not in WHOLE_COLLECTION:
-            told += f". This scan accepts {accepted}: open it as that, by name"
+            told += f". This scan accepts {accepted}: open it as that, by name: --accept {accepted}"
         raise GateClosedError(
             scan=self._scan.name,
             generation=None,

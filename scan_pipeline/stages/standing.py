@@ -130,7 +130,8 @@ def what_became(receipt: Receipt) -> str:
     """Return in a few words what became of a generation that does not open the whole."""
     if receipt.coverage_status == "failed" and receipt.reasons:
         return f"failed: {receipt.reasons[0]}"
-    return f"{NOT_ACCEPTED}: {why_closed(receipt)}"
+    became = "was accepted for less than the whole" if receipt.accepted else NOT_ACCEPTED
+    return f"{became}: {why_closed(receipt)}"
 
 
 def _timeliness(

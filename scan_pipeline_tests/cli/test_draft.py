@@ -24,6 +24,9 @@ def test_draft_of_the_sample_registry_passes_check_and_meets_every_customer(
         "unknown",
         "records_encountered_in_live_traversal",
     )
+    refused = scan_pipeline("read", str(out)).stderr  # accepted, and still not the whole
+    assert "was accepted for less than the whole: unknown" in refused
+    assert "--accept records_encountered_in_live_traversal" in refused
 
 
 def test_draft_whose_pin_and_count_a_person_confirmed_is_verified(
@@ -74,6 +77,7 @@ def test_source_that_refuses_our_credentials_is_three(scan_pipeline: CommandLine
 
     assert result.exit_code == 3
     assert "expected rights to read" in result.stderr
+    assert "--auth bearer=VARIABLE" in result.stderr
 
 
 def test_json_holds_the_file_and_what_was_guessed(scan_pipeline: CommandLine) -> None:
@@ -83,3 +87,16 @@ def test_json_holds_the_file_and_what_was_guessed(scan_pipeline: CommandLine) ->
     assert answer["attributes"]["name"] == "clients"
     assert (answer["fill_in"], answer["pages"], answer["pages_implied"]) == ({}, 2, 88)
     assert answer["night_bytes"] == 88 * answer["page_bytes"]
+
+
+def test_draft_into_a_project_is_a_component_that_names_its_schema(tmp_path: Path) -> None:
+    project = CommandLine(tmp_path / "shop")
+    CommandLine(tmp_path)("init", "shop")
+    out = project.folder / "shop" / "defs" / "clients" / "defs.yaml"
+
+    assert project("draft", SAMPLE, "--name", "clients", "--out", str(out)).exit_code == 0
+
+    first, second, *_ = out.read_text(encoding="utf-8").splitlines()
+    assert first.endswith("$schema=../../../scan-file.schema.json")
+    assert second == "type: scan_pipeline.components.Scan"
+    assert "clients" in project("run", "nothing").stderr  # a part of the project at once
