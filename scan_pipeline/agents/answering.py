@@ -10,6 +10,7 @@ from scan_pipeline.agents.audit_log import AuditLog, Entry, with_answer
 from scan_pipeline.agents.desk import Desk
 from scan_pipeline.agents.failures import ReaderError, failure_of
 from scan_pipeline.core.value import adapter
+from scan_pipeline.stages.telemetry.setup import tell_blocked
 
 Caller: TypeAlias = Callable[[], str]
 """Returns the principal of the call that is being answered."""
@@ -95,6 +96,8 @@ class Answering:
         return replace(entry, scan=held.scan, generation=held.generation, handle=held.name)
 
     def _failed(self, entry: Entry, error: ReaderError) -> CallToolResult:
+        environ = self._desk.workspace.environ
+        tell_blocked(environ, error, scan=entry.scan, why=error.code)
         return self._logged(replace(entry, state=error.code, detail=error.detail), _failure(error))
 
     def _logged(self, entry: Entry, told: CallToolResult) -> CallToolResult:

@@ -14,6 +14,7 @@ from scan_pipeline.cli.exit_codes import ExitCode, code_of_error
 from scan_pipeline.cli.output import print_json, say
 from scan_pipeline.cli.settings import Settings
 from scan_pipeline.core.errors import ScanPipelineError
+from scan_pipeline.stages.telemetry.setup import tell_blocked
 
 COMMANDS: Final[Mapping[str, str]] = {
     "init": "scan_pipeline.cli.init:init",
@@ -101,6 +102,7 @@ class LazyGroup(click.Group):
             say("stopped on request")
             code = refuse(error, "stopped on request", ExitCode.COULD_NOT_RUN)
         except ScanPipelineError as error:
+            tell_blocked(os.environ, error)
             say(str(error))
             code = refuse(error, str(error), code_of_error(error))
         except OSError as error:

@@ -42,6 +42,7 @@ def run(settings: Settings, *, scan: str, trial: int | None, as_json: bool) -> E
     from scan_pipeline.core.receipt_statement import receipt_json
     from scan_pipeline.stages.alerting.alerts import tell_quietly
     from scan_pipeline.stages.run import run_scan
+    from scan_pipeline.stages.telemetry.nights import tell_nights, watched
 
     contract = settings.scan(scan)
     with Cancellation(told=say) as cancellation:
@@ -52,9 +53,10 @@ def run(settings: Settings, *, scan: str, trial: int | None, as_json: bool) -> E
                 workspace=workspace,
                 check_cancelled=cancellation.check,
                 interruptions=(),
-                progress=progress,
+                progress=watched(progress, scan=contract.name, workspace=workspace),
             )
     _say_earlier(night)
+    tell_nights((*night.closed, *night.earlier, night.stored), workspace=workspace, warn=say)
     tell_quietly(contract, workspace=workspace, warn=say, said=say)
     receipt = night.stored.receipt
     path = workspace.lake.receipt_path(receipt.scan, receipt.scan_generation)

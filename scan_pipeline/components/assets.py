@@ -31,6 +31,7 @@ from scan_pipeline.core.errors import EvidenceError
 from scan_pipeline.core.scan import Scan, scan_json
 from scan_pipeline.stages.alerting.alerts import tell_quietly
 from scan_pipeline.stages.pipeline import Pipeline
+from scan_pipeline.stages.telemetry.nights import tell_nights, watched
 from scan_pipeline.stages.walking.walks import is_over, last_walk
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.lake import check_generation
@@ -119,6 +120,8 @@ def scan_assets(scan: Scan, *, face: Face) -> list[Any]:
                 stored = pipeline.receipt()
                 published = pipeline.published()
         context.log.info(stored.receipt.statement)
+        if not was_sealed:
+            tell_nights([stored], workspace=opened.workspace, warn=context.log.warning)
         tell_quietly(
             opened.scan,
             workspace=opened.workspace,
@@ -153,7 +156,7 @@ def _walk(
         events = pipeline.pages(
             restart_of=attempt_before(generation, scan=opened.scan, workspace=workspace),
             interruptions=INTERRUPTIONS,
-            progress=_told(context.log),
+            progress=watched(_told(context.log), scan=pipeline.scan.name, workspace=workspace),
         )
         # The walk closes on a termination and returns; the run must still end as terminated.
         closed = last_walk(pipeline.store)[-1]

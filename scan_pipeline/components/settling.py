@@ -1,5 +1,6 @@
 """What a run owes the generations it finds: a receipt, also where a run was broken off."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -10,6 +11,7 @@ from scan_pipeline.components.face import Face
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.core.errors import GateClosedError, ScanPipelineError
 from scan_pipeline.stages.run import abandon, finish, repair_published, repair_receipts
+from scan_pipeline.stages.telemetry.setup import tell_blocked
 from scan_pipeline.stages.walking.walks import is_over
 from scan_pipeline.store.receipts import StoredReceipt, generation_order
 
@@ -45,6 +47,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except GateClosedError as error:
+        tell_blocked(os.environ, error)
         raise dg.Failure(
             description=str(error),
             metadata={

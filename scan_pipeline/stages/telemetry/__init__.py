@@ -1,0 +1,1 @@
+"""OpenTelemetry of nights and readers; off unless a variable says so, and then never imported."""
