@@ -17,7 +17,7 @@ NIGHT = "20261130T020000Z"
 
 
 def test_what_ships_is_two_scans_and_their_analyses() -> None:
-    """Thirteen assets, eighteen checks, a running automation sensor, steps in one process."""
+    """Fifteen assets, eighteen checks, a running automation sensor, steps in one process."""
     shipped = defs()
     graph = shipped.resolve_asset_graph()
     repository = shipped.get_repository_def()
@@ -28,12 +28,14 @@ def test_what_ships_is_two_scans_and_their_analyses() -> None:
         "customers/reconciliation",
         "customers/receipt",
         "customers/maintenance",
+        "customers/changes",
         "customers/migration_audit",
         "support_cases/pages",
         "support_cases/records",
         "support_cases/reconciliation",
         "support_cases/receipt",
         "support_cases/maintenance",
+        "support_cases/changes",
         "support_cases/recurring_defects",
         "support_cases/model_review",
     }

@@ -39,6 +39,11 @@ class Face:
         return tuple(self.key(stage) for stage in STAGES)
 
     @property
+    def changes(self) -> dg.AssetKey:
+        """The key of what changed since the night before."""
+        return dg.AssetKey([*self.settings.key_prefix, self.scan, "changes"])
+
+    @property
     def group(self) -> str:
         """The group of the assets."""
         return self.settings.group or self.scan

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from scan_pipeline.components.acknowledging import acknowledge_job
 from scan_pipeline.components.alerts import alert_sensor
 from scan_pipeline.components.assets import scan_assets
+from scan_pipeline.components.changes import changes_asset
 from scan_pipeline.components.face import Face
 from scan_pipeline.components.generations import (
     generation_job,
@@ -144,7 +145,11 @@ def scan_definitions(
     belongs = settings.inventory
     nights = [] if belongs is None else [night_sensor(face, inventory=belongs, job=job)]
     return dg.Definitions(
-        assets=[*scan_assets(scan, face=face), maintenance_asset(scan, face=face)],
+        assets=[
+            *scan_assets(scan, face=face),
+            changes_asset(scan, face=face),
+            maintenance_asset(scan, face=face),
+        ],
         jobs=[job, naming, acknowledge_job(face), maintenance_job(face)],
         schedules=schedules,
         sensors=[

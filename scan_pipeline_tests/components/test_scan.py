@@ -41,6 +41,7 @@ def test_attributes_become_assets_jobs_schedule_and_sensors(shipped: Mapping[str
         "customers/reconciliation",
         "customers/receipt",
         "customers/maintenance",
+        "customers/changes",
     }
     assert {job.name for job in repository.get_all_jobs()} >= {
         "customers_generation",
@@ -54,6 +55,8 @@ def test_attributes_become_assets_jobs_schedule_and_sensors(shipped: Mapping[str
         "customers_restart": "RUNNING",
         "customers_lake": "RUNNING",
         "customers_alerts": "RUNNING",
+        # Dagster's own, which a project switches on: it asks for changes and analyses.
+        "default_automation_condition_sensor": "STOPPED",
     }
 
 
