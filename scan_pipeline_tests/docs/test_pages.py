@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from scan_pipeline.cli.check import problems_of
+from scan_pipeline.sources.protocols import MODULES
 from scan_pipeline_tests.cli.conftest import OURS, make_project
 from scan_pipeline_tests.docs.pages import PAGES, ROOT, Block, blocks
 
@@ -83,6 +84,10 @@ def test_every_page_of_a_source_has_a_scan_file(folder: str) -> None:
     pages = {each.page for each in WHOLE}
 
     assert [each.name for each in (DOCS / folder).glob("*.md") if each not in pages] == []
+
+
+def test_every_protocol_has_a_page() -> None:
+    assert {each.stem for each in (DOCS / "protocols").glob("*.md")} == {*MODULES}
 
 
 def test_part_of_a_scan_file_is_yaml_too() -> None:
