@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from scan_pipeline.core.checkpoint import Round
 from scan_pipeline.core.receipt import Receipt, ReceiptExpectation
 from scan_pipeline.core.second_walk import SecondWalk, why_not_equal
 from scan_pipeline.stages.reporting import meanings
@@ -96,6 +97,22 @@ def _verdict(receipt: Receipt) -> Iterator[Fact]:
         f"{least.nonconforming:,} records that do not conform",
         weight="good" if receipt.accepted else "bad",
     )
+    if receipt.withheld:
+        yield fact(
+            "Withheld until a person acknowledges it",
+            *(words(each) for each in receipt.withheld),
+            weight="poor",
+        )
+    if receipt.acknowledgement is not None:
+        word = receipt.acknowledgement
+        yield fact(
+            "Rests on the word of",
+            told(word.by),
+            told(word.because),
+            f"said at {moment(word.said_at)}, signed as",
+            digest(word.acknowledgement_id),
+            weight="fair",
+        )
     if receipt.reasons:
         yield fact("Why it says no more", *map(told, receipt.reasons), weight="poor")
 
@@ -198,10 +215,29 @@ def _held(material: Material) -> Iterator[Fact]:
     ):
         if value is not None:
             yield fact(name, told(value))
+    if receipt.round is not None:
+        yield from _round(receipt.round)
     if receipt.consistency == "snapshot":
         yield _recheck(material)
     elif version_of(receipt) is None and receipt.consistency == "live":
         yield fact("Pin recheck", "none: there is no version to read again")
+
+
+def _round(held: Round) -> Iterator[Fact]:
+    """Say where a round of changes began and where the next one will."""
+    since = held.since
+    if since is None:
+        yield fact("Round began", "with nothing: a baseline, which asks for everything")
+    else:
+        yield fact(
+            "Round began",
+            f"where the pages of {since.generation} ended, which this receipt accepted:",
+            digest(since.receipt_id),
+            "at the checkpoint",
+            digest(since.checkpoint),
+        )
+    yield fact("Next round begins", digest(held.checkpoint) if held.checkpoint else "nowhere yet")
+    yield fact("Removed", f"{held.removed_ids:,} keys, by their last word")
 
 
 def _recheck(material: Material) -> Fact:

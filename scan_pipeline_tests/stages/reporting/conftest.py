@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from scan_pipeline.core.receipt import ProviderRevision, Receipt
+from scan_pipeline.core.checkpoint import Round, Since
+from scan_pipeline.core.receipt import ProviderRevision, Receipt, ReceiptAcknowledgement
 from scan_pipeline.core.redacted_paths import RedactedPaths
 from scan_pipeline.simulator.faults import Failing, PageReplaced
 from scan_pipeline.simulator.script import Script
@@ -72,6 +73,22 @@ def fullest(material, with_receipt) -> Material:
         high_water_mark="900",
         limits_hit=("pages",),
         second_walk=twice.second_walk,
+        withheld=("swing",),
+        acknowledgement=ReceiptAcknowledgement(
+            acknowledgement_id=f"sha256:{'b' * 64}",
+            by="ana",
+            because="a region was added",
+            said_at="2026-11-30T09:00:00Z",
+        ),
+        round=Round(
+            since=Since(
+                generation="20261129T020000Z",
+                receipt_id=f"sha256:{'c' * 64}",
+                checkpoint=f"sha256:{'d' * 64}",
+            ),
+            checkpoint=f"sha256:{'e' * 64}",
+            removed_ids=3,
+        ),
         redacted_paths=RedactedPaths(dropped=("email",), masked=("name",)),
     )
     return with_receipt(whole, receipt)
