@@ -11,6 +11,7 @@ begins what the inventory named in a run of its own: what one comes to, no other
 
 import inspect
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated
 
 import dagster as dg
@@ -22,11 +23,12 @@ from scan_pipeline.components.generations import (
     naming_job_name,
 )
 from scan_pipeline.components.joining import join_sensor
-from scan_pipeline.components.overtaken import GENERATION_TAG
+from scan_pipeline.components.overtaken import GENERATION_TAG, accepted_since
 from scan_pipeline.components.resource import ScanResource
 from scan_pipeline.components.scan import Scan
+from scan_pipeline.components.scheduling import why_not_begun
 from scan_pipeline.components.settling import refusals
-from scan_pipeline.core.errors import ContractError
+from scan_pipeline.core.errors import ContractError, ScanPipelineError
 from scan_pipeline.core.operation import Schedule
 from scan_pipeline.core.scan import SCAN_NAME
 from scan_pipeline.stages.naming import free_night
@@ -118,9 +120,10 @@ def inventory_definitions(
         )
     faces = sorted(faces, key=lambda each: each.scan)
     naming, schedule = _naming_job(name, faces=faces), schedules[0]
+    ticks = [] if schedule is None else [_schedule(name, schedule, faces=faces, naming=naming)]
     return dg.Definitions(
         jobs=[naming],
-        schedules=[] if schedule is None else [_schedule(name, schedule, naming=naming)],
+        schedules=ticks,
         sensors=[join_sensor(name, faces)],
     )
 
@@ -161,16 +164,51 @@ def _naming_job(name: str, *, faces: Sequence[Face]) -> dg.JobDefinition:
     return new_generation_graph
 
 
-def _schedule(name: str, schedule: Schedule, *, naming: dg.JobDefinition) -> dg.ScheduleDefinition:
+def _schedule(
+    name: str, schedule: Schedule, *, faces: Sequence[Face], naming: dg.JobDefinition
+) -> dg.ScheduleDefinition:
     @dg.schedule(
         name=f"{name}_schedule",
         job=naming,
         cron_schedule=schedule.cron,
         execution_timezone=schedule.timezone,
+        required_resource_keys={face.resource for face in faces},
         description="Begins a generation of every scan of the inventory, under one name.",
     )
-    def tick(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-        moment = new_generation(context.scheduled_execution_time)
+    def tick(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        due = context.scheduled_execution_time
+        moment = new_generation(due)
+        try:
+            opened = [getattr(context.resources, face.resource) for face in faces]
+            kept = _why_not_begun(schedule, due, members=opened, instance=context.instance)
+            if kept is not None:
+                return dg.SkipReason(kept)
+        except ScanPipelineError as error:
+            context.log.warning("the lake cannot be looked at: %s", error)
         return dg.RunRequest(run_key=moment, tags={GENERATION_TAG: moment})
 
     return tick
+
+
+def _why_not_begun(
+    schedule: Schedule,
+    due: datetime,
+    *,
+    members: Sequence[ScanResource],
+    instance: dg.DagsterInstance,
+) -> str | None:
+    """Return what keeps a tick from beginning the night of all scans, None where nothing does.
+
+    What keeps one scan from it keeps all, since they are begun together; but a tick that a newer
+    accepted generation serves is served only where each scan has one.
+    """
+    told, served = list[str](), 0
+    for each in members:
+        kept = why_not_begun(schedule, due, opened=each, instance=instance)
+        serving = accepted_since(each.scan, new_generation(due), workspace=each.workspace)
+        served += serving is not None
+        if kept is not None:
+            told.append(f"{each.scan.name}: {kept}")
+    if not told or (served == len(told) and served < len(members)):
+        return None
+    return "; ".join(told)

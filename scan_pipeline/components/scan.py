@@ -147,7 +147,7 @@ def scan_definitions(
     return dg.Definitions(
         assets=[
             *scan_assets(scan, face=face),
-            changes_asset(scan, face=face),
+            *([] if scan.contract.mode == "sync" else [changes_asset(scan, face=face)]),
             maintenance_asset(scan, face=face),
         ],
         jobs=[job, naming, acknowledge_job(face), maintenance_job(face)],

@@ -48,6 +48,9 @@ class Acknowledgement:
         """What the receipt says of it that rests on it."""
         return ReceiptAcknowledgement(
             acknowledgement_id=f"sha256:{digest_of(dict(self.__dict__)).hex()}",
+            generation=self.scan_generation,
+            expected=self.expected,
+            observed=self.observed,
             by=self.by,
             because=self.because,
             said_at=self.said_at,

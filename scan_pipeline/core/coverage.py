@@ -12,6 +12,7 @@ from typing import Final
 from scan_pipeline.core.assumptions import Assumption, assumptions
 from scan_pipeline.core.contract import accept_level, whole_scope
 from scan_pipeline.core.findings import Finding, finding
+from scan_pipeline.core.receipt import ReceiptAcknowledgement
 from scan_pipeline.core.reconciliation import Reconciliation
 from scan_pipeline.core.round_evidence import checkpoint_doubts, round_held
 from scan_pipeline.core.scan import Scan
@@ -93,7 +94,7 @@ def judge(
     figures: Reconciliation,
     *,
     staged: Sequence[Finding] = (),
-    acknowledged: bool = False,
+    acknowledgement: ReceiptAcknowledgement | None = None,
 ) -> Judgement:
     """Judge one generation.
 
@@ -105,7 +106,7 @@ def judge(
         walk: the events summed up.
         figures: the reconciliation.
         staged: findings of the records stage; see `_judged`.
-        acknowledged: whether a person acknowledged the swing.
+        acknowledgement: the swing that a person acknowledged; another one it says nothing of.
     """
     judged = _judged(scan, walk, figures, staged=staged)
     if not any(each.code == SWUNG for each in figures.findings):
@@ -113,7 +114,7 @@ def judge(
     believed = _judged(scan, walk, figures, staged=staged, believed=SWUNG)
     if not accepted(scan, believed, nonconforming=figures.nonconforming):
         return judged
-    if acknowledged:
+    if is_acknowledged(figures, acknowledgement):
         return believed
     waits = f"withheld until a person acknowledges it: scan-pipeline acknowledge {scan.name}"
     return replace(
@@ -123,6 +124,16 @@ def judge(
         reasons=(*judged.reasons, waits),
         withheld=("swing",),
     )
+
+
+def is_acknowledged(
+    figures: Reconciliation, acknowledgement: ReceiptAcknowledgement | None
+) -> bool:
+    """Say whether it is this very change in the number of records that was acknowledged."""
+    if acknowledgement is None:
+        return False
+    said = acknowledgement.expected, acknowledgement.observed
+    return any(e.name == "swing" and (e.expected, e.observed) == said for e in figures.expectations)
 
 
 def _judged(

@@ -186,12 +186,18 @@ class ReceiptAcknowledgement:
 
     Attributes:
         acknowledgement_id: digest of the signed acknowledgement, which lies beside the receipts.
+        generation: the generation whose receipt was withheld.
+        expected: records of the last accepted generation then.
+        observed: records that were acknowledged; another number is another change.
         by: who says so.
         because: why.
         said_at: the moment, RFC 3339 in UTC.
     """
 
     acknowledgement_id: str
+    generation: str
+    expected: int
+    observed: int
     by: str
     because: str
     said_at: str

@@ -19,16 +19,17 @@ def acknowledged_in(
     Raises:
         TamperedError: no note that verifies is the one it names.
     """
-    named, generation = facts.get("acknowledgement"), str(facts.get("restages"))
+    named = facts.get("acknowledgement")
     if named is None:
         return None
+    generation = str(named["generation"])
     for each in workspace.acknowledgements(scan).of(generation, trust=workspace.trust):
-        if each.reference.acknowledgement_id == named:
+        if each.reference.acknowledgement_id == named["id"]:
             return _of_the_receipt(each, workspace=workspace)
     raise TamperedError(
         "acknowledgement",
-        f"{scan} {generation}: found no signed acknowledgement {named}; expected the one that the "
-        "judgement rests on",
+        f"{scan} {generation}: found no signed acknowledgement {named['id']}; expected the one "
+        "that the judgement rests on",
     )
 
 

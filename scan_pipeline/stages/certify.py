@@ -8,7 +8,7 @@ from typing import Any
 from scan_pipeline.core.canonical import digest_of
 from scan_pipeline.core.contract import accept_level
 from scan_pipeline.core.contract_digests import ContractDigests
-from scan_pipeline.core.coverage import Judgement, accepted, judge
+from scan_pipeline.core.coverage import Judgement, accepted, is_acknowledged, judge
 from scan_pipeline.core.findings import FIRST_FINDINGS, Finding, findings_digest, most_telling
 from scan_pipeline.core.receipt import (
     MERKLE_DEFINITION,
@@ -73,9 +73,8 @@ def make_receipt(
         supersedes: id of the receipt of the same evidence that this one replaces.
         acknowledgement: whose word a swing is believed on; None where nobody gave it.
     """
-    judgement = judge(
-        scan, walk, figures, staged=findings, acknowledged=acknowledgement is not None
-    )
+    acknowledgement = acknowledgement if is_acknowledged(figures, acknowledgement) else None
+    judgement = judge(scan, walk, figures, staged=findings, acknowledgement=acknowledgement)
     told = (*walk.findings, *findings, *figures.findings, *judgement.findings)
     pages = [event for event in events if event.event == "page"]
     opened = events[0].facts

@@ -57,8 +57,10 @@ def restage(
     pipeline = Pipeline(scan, fresh, workspace=workspace, evidence=evidence)
     check_contract(scan, pipeline.schema)
     facts: dict[str, Any] = {"restages": generation, "evidence": evidence}
-    if acknowledged is not None:
-        facts["acknowledgement"] = acknowledged.reference.acknowledgement_id
+    # What was said of these pages once holds in every later judgement, for that very change.
+    said = old.receipt.acknowledgement if acknowledged is None else acknowledged.reference
+    if said is not None:
+        facts["acknowledgement"] = {"id": said.acknowledgement_id, "generation": said.generation}
     _open(pipeline, scan, facts=facts, workspace=workspace)
     return judge_again(pipeline, facts, supersedes=old.receipt_id, workspace=workspace)
 

@@ -206,14 +206,23 @@ def test_schedule_names_the_night_after_its_tick(together: Callable[..., Any], b
     """Also where the run that names it begins late; what is there since comes before it."""
     opened = together()
     schedule = opened.definitions.get_repository_def().get_schedule_def("night_schedule")
-    moment = datetime(2026, 11, 30, 1, 30, tzinfo=UTC)
-    request = schedule.evaluate_tick(
-        dg.build_schedule_context(instance=opened.instance, scheduled_execution_time=moment)
-    ).run_requests[0]
+
+    def tick(day: int) -> Any:
+        moment = datetime(2026, 11, day, 2, tzinfo=UTC)
+        context = dg.build_schedule_context(
+            instance=opened.instance,
+            scheduled_execution_time=moment,
+            resources=opened.definitions.resources,
+        )
+        return schedule.evaluate_tick(context)
+
+    missed, request = tick(28), tick(30).run_requests[0]
     opened.job("night_new_generation", tags=request.tags)
     opened.job("night_new_generation", tags=request.tags)
 
-    assert opened.partitions == ["20261130T013000Z", "20261130T013001Z"]
+    assert opened.partitions == [NIGHT, "20261130T020001Z"]
+    assert not missed.run_requests
+    assert "one generation serves all that were missed" in missed.skip_message
 
 
 def test_what_does_not_fit_is_refused_in_words(bench: Any) -> None:

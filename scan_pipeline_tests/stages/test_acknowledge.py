@@ -39,12 +39,19 @@ def nights(bench: Any) -> Any:
     return walk
 
 
-def test_swing_is_withheld_until_somebody_takes_it_for_real(nights: Any, bench: Any) -> None:
+def test_swing_is_withheld_until_somebody_takes_it_for_real(
+    nights: Any, bench: Any, things: Any
+) -> None:
     _, swung = nights(20)
     published = swung.published().height
     withheld, opened = swung.receipt, swung.opens
     stored = acknowledge("things", swung.generation, **WORD, workspace=swung.workspace)
     receipt = stored.receipt
+    again = restage(
+        things({**SWING, "contract.expect.count": 20}),
+        receipt.scan_generation,
+        workspace=swung.workspace,
+    ).receipt
     rows = swung.collection.latest().frame().collect().height
     later = bench.walk_records([records(21)], SWING, project=swung.workspace.project)
 
@@ -64,15 +71,17 @@ def test_swing_is_withheld_until_somebody_takes_it_for_real(nights: Any, bench: 
     )
     assert (said.receipt_id, said.expected, said.observed) == (receipt.supersedes, 10, 20)
     assert said.reference == receipt.acknowledgement
+    assert (again.accepted, again.acknowledgement) == (True, receipt.acknowledgement)
+    assert again.judgement_digest != receipt.judgement_digest
     assert rows == 20
     assert later.results["swing"] == "met"
-    for each in (swung.generation, receipt.scan_generation):
+    for each in (swung.generation, receipt.scan_generation, again.scan_generation):
         report = Audit("things", each, workspace=swung.workspace).run()
         assert (report.level, report.disagreements) == ("bodies", ())
     with pytest.raises(GateClosedError, match="expected the receipt that stands"):
         acknowledge("things", swung.generation, **WORD, workspace=swung.workspace)
     with pytest.raises(ContractError, match="nothing else can be acknowledged"):
-        acknowledge("things", receipt.scan_generation, **WORD, workspace=swung.workspace)
+        acknowledge("things", again.scan_generation, **WORD, workspace=swung.workspace)
     for note in Path(swung.workspace.project.lake).rglob("*.acknowledgements.json"):
         note.unlink()
     report = Audit("things", receipt.scan_generation, workspace=swung.workspace).run()
