@@ -88,7 +88,12 @@ def _figures(receipt: Receipt) -> Iterator[tuple[str, object]]:
     if (redacted := receipt.redacted_paths) is not None:
         yield "dropped before storing", ", ".join(redacted.dropped) or None
         yield "masked before storing", ", ".join(redacted.masked) or None
-    yield "held still by", _held(receipt)
+    if receipt.round is None:
+        yield "held still by", _held(receipt)
+    else:
+        since = receipt.round.since
+        yield "round", "a baseline" if since is None else f"changes since {since.generation}"
+        yield "removals", receipt.round.removed_ids
     yield "root", receipt.merkle.root
 
 

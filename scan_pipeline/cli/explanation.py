@@ -173,4 +173,6 @@ def _told(what: str, *, expected: object, found: object, cause: str, remedy: str
 
 def _why(receipt: Receipt) -> str:
     why = _WHY[receipt.coverage_status]
+    if receipt.round is not None and receipt.coverage_status == "verified":
+        why = "every change was read up to the end of its round, which the source documents as such"
     return why if receipt.accepted else f"{why}; this is less than the contract accepts"

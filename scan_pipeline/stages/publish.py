@@ -67,6 +67,8 @@ def publish(scan: Scan, *, workspace: Workspace) -> str | None:
 def publish_again(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> None:
     """Put the published generation there once more, as its records are now.
 
+    Of a scan of rounds, what all its rounds come to is laid together anew.
+
     Raises:
         TamperedError: the staged records are not those of the receipt.
     """

@@ -47,7 +47,9 @@ def completeness_section(material: Material) -> Section:
     return Section(
         anchor="complete",
         question="Is it complete, and how do we know?",
-        answer=meanings.STATUS[receipt.coverage_status],
+        answer=(meanings.STATUS if receipt.round is None else meanings.ROUND_STATUS)[
+            receipt.coverage_status
+        ],
         weight=WEIGHTS[receipt.coverage_status],
         blocks=tuple(_blocks(material)),
     )
@@ -203,9 +205,11 @@ def _walk(material: Material) -> Iterator[Fact]:
 def _held(material: Material) -> Iterator[Fact]:
     receipt = material.receipt
     basis = receipt.consistency_basis
+    meaning = meanings.CONSISTENCY[receipt.consistency]
     yield fact(
         "Consistency",
-        f"{words(receipt.consistency)}: {meanings.CONSISTENCY[receipt.consistency]}",
+        f"{words(receipt.consistency)}: "
+        + (meaning if receipt.round is None else meanings.ROUND_CONSISTENCY),
         None if basis is None else f"believed because {meanings.BASIS[basis]}",
     )
     for name, value in (

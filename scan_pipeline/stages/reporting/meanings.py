@@ -27,6 +27,19 @@ MODE: Final[Mapping[Mode, str]] = {
     "trial": "a trial of a few pages, which proves nothing",
 }
 
+ROUND_STATUS: Final[Mapping[CoverageStatus, str]] = {
+    **STATUS,
+    "verified": "Yes, as a round. Every change since it began was read, up to the link that begins "
+    "the next one; the source documents that nothing is left out then.",
+}
+"""The same of a round of changes, which is no collection."""
+
+ROUND_CONSISTENCY: Final = (
+    "nothing holds the rows still; what changes while they are read comes with the round that "
+    "begins at this one's link, if the source counts its changes from the start"
+)
+"""What stands for consistency in a round of changes."""
+
 CONSISTENCY: Final[Mapping[Consistency, str]] = {
     "snapshot": "one version of the source was asked for on every request",
     "change_token": "the source's token of its state was read before and after",
@@ -54,6 +67,9 @@ BASIS: Final[Mapping[AssumptionBasis, str]] = {
 }
 
 ASSUMPTION: Final[Mapping[str, str]] = {
+    "checkpoint_covers_all_writes": "A round's link leads to every change since the round began.",
+    "baseline_keeps_what_stays": "The pages of a baseline pass no record over that stays.",
+    "returning_records_come_whole": "A record that was removed comes back whole.",
     "pin_honoured": "The source answers from the version that each request names.",
     "pin_names_one_version": "The names that the source gives its version all mean the same one.",
     "append_only": "Rows are only ever added.",

@@ -1,5 +1,7 @@
 """What a scan of rounds comes to, opened for reading by what its rounds prove."""
 
+from collections.abc import Sequence
+
 import polars as pl
 import pyarrow as pa
 
@@ -11,6 +13,7 @@ from scan_pipeline.core.rounds import Worth, current_statement, worth_of
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import ConclusionScope
+from scan_pipeline.stages.redactions import Redactions
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.standing import Standing, observed_at, what_became
 from scan_pipeline.stages.syncing.current import current_rows, rests_on
@@ -29,11 +32,13 @@ class CurrentCollection:
         table: where the rows lie.
         rounds: the receipts they rest on, the baseline's first.
         standing: how old the last of them is, and what became of newer ones.
+        redacted: what was erased of them since, in words; None for nothing.
     """
 
     table: PublishedTable
     rounds: tuple[StoredReceipt, ...]
     standing: Standing
+    redacted: str | None
 
     @property
     def receipt(self) -> Receipt:
@@ -68,7 +73,8 @@ class CurrentCollection:
         columns = ("_conforming",)
         batches = self.table.batches(self.receipt.scan_generation, columns=columns)
         records = sum(batch.num_rows for batch in batches)
-        return current_statement([each.receipt for each in self.rounds], records=records)
+        said = current_statement([each.receipt for each in self.rounds], records=records)
+        return said if self.redacted is None else f"{said[:-1]}; {self.redacted}."
 
 
 def open_current(
@@ -112,6 +118,7 @@ def open_current(
         table=table,
         rounds=rounds,
         standing=_standing(scan, rounds[-1], workspace),
+        redacted=_redacted(rounds, workspace),
     )
     if contents and not is_as_sealed(scan, opened, workspace=workspace):
         raise TamperedError("published", f"the table of {scan.name} has other rows than its rounds")
@@ -148,6 +155,18 @@ def _check_worth(worth: Worth, tip: Receipt, *, accept: ConclusionScope | None) 
         generation=tip.scan_generation,
         reason=f"its weakest round is {worth.status}, {worth.scope}; expected {wanted}",
     )
+
+
+def _redacted(rounds: Sequence[StoredReceipt], workspace: Workspace) -> str | None:
+    """Say what was erased of rounds since they were sealed."""
+    notes = workspace.amendments(rounds[0].receipt.scan)
+    told = [
+        each
+        for stored in rounds
+        for each in notes.of(stored.receipt.scan_generation, trust=workspace.trust)
+    ]
+    found = Redactions.of(told)
+    return found.word() if found else None
 
 
 def _standing(scan: Scan, tip: StoredReceipt, workspace: Workspace) -> Standing:

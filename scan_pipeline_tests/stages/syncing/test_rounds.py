@@ -10,6 +10,7 @@ from scan_pipeline.simulator.mutations import Delete, Insert, Update
 from scan_pipeline.simulator.principals import ANALYST_TOKEN
 from scan_pipeline.simulator.script import parse_script
 from scan_pipeline.stages.audit import Audit
+from scan_pipeline.stages.erase import erase
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline_tests.conftest import Bench
@@ -257,3 +258,27 @@ def test_baseline_that_may_pass_records_over_leaves_all_that_rests_on_it_unknown
     assert round_after.coverage_status == "verified"
     with pytest.raises(GateClosedError, match="every round verified"):
         Collection(followed.scan, workspace=followed.workspace).current()
+
+
+def test_erased_record_is_in_no_version_and_the_next_round_is_a_baseline(bench: Bench) -> None:
+    followed = following(bench, size=60)
+    followed.round()
+    followed.change(Update(first=2, region="mea"), Delete(first=7))
+    followed.round()
+    gone = ("customer-2",)  # in the baseline and in the round
+
+    erasure = erase(
+        followed.scan, gone, because="request 17", by=None, workspace=followed.workspace
+    )
+
+    assert erasure.left == ()
+    assert followed.current.keys() == followed.source.keys() - {"customer-2"}
+    assert len(followed.rests_on) == 2
+    opened = Collection(followed.scan, workspace=followed.workspace).current(contents=True)
+    assert "1 record redacted on 2026-11-30" in opened.word()
+    agrees(followed, opened.receipt.scan_generation)
+    followed.change(Delete(first=2))
+    receipt = followed.round()
+    assert receipt.round is not None
+    assert receipt.round.since is None  # tokens went with the record
+    assert followed.current == followed.source
