@@ -37,6 +37,7 @@ class Ground:
         late: that this is late by the scan's schedule, and since when nothing came; None where it
             is not late, or the scan has no schedule.
         newer: what became of a newer generation that was not accepted; None where there is none.
+        redacted: that records were erased from it since, which no view shows; None where none was.
         as_visible_to: whose view of the source the walk had.
         view: through which view of ours it is shown.
     """
@@ -50,6 +51,7 @@ class Ground:
     age_seconds: int
     late: str | None
     newer: str | None
+    redacted: str | None
     as_visible_to: str
     view: str
 

@@ -161,10 +161,18 @@ def _grounded(
             age_seconds=max(0, round(standing.age.total_seconds())),
             late=standing.late_word(),
             newer=None if newer is None else f"the newer generation {newer[0]} {newer[1]}",
+            redacted=_redacted(opened, access),
             as_visible_to=receipt.authorized_scope,
             view=access.view,
         ),
     )
+
+
+def _redacted(opened: VerifiedCollection | PartialCollection, access: Access) -> str | None:
+    """Say that records were erased since; how many and when, to who sees everything alone."""
+    if not opened.redactions:
+        return None
+    return opened.redactions.word() if access.sees_everything else "records were redacted since"
 
 
 def _told(

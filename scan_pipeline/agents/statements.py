@@ -88,7 +88,7 @@ def _on(ground: Ground) -> str:
             "; the source could change while it was read, so this is no proven whole: records may "
             "be missing from it, and others may have changed or gone"
         )
-    newer = "".join(f"; {each}" for each in (ground.newer, ground.late) if each is not None)
+    newer = "".join(f"; {each}" for each in (ground.redacted, ground.newer, ground.late) if each)
     return (
         f"{ground.scan} {ground.scan_generation}, view {ground.view}: {ground.coverage_status}, "
         f"{ground.conclusion_scope}{limit}{newer}, as visible to {ground.as_visible_to}."

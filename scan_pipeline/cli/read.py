@@ -70,7 +70,7 @@ def read(
     from scan_pipeline.cli.records import write_records
     from scan_pipeline.stages.readers.judged_under import judged_under
     from scan_pipeline.stages.reading import Collection
-    from scan_pipeline.stages.unlock import PartialCollection
+    from scan_pipeline.stages.unlock import PartialCollection, amended
 
     if at_least is not None and accept is not None:
         raise click.UsageError("--at-least reads the whole, --accept a part: give one of them")
@@ -84,7 +84,7 @@ def read(
     opened = _opened(collection, generation, wish, accept=accept, receipt_id=receipt_id)
     labelled = isinstance(opened, PartialCollection)
     frame = opened.labelled_frame() if labelled else opened.frame()
-    say(opened.warning if labelled else opened.receipt.statement)
+    say(opened.warning if labelled else opened.word())
     say(age_word(collection, opened.receipt, at_least=wish))
     judged = judged_under(opened.receipt, contract)
     if (word := judged.word()) is not None:
@@ -92,6 +92,7 @@ def read(
     if limit is None and form == "table":
         limit = TABLE_LIMIT
     heading = {
+        "statement": amended(opened.receipt.statement, opened.redactions),
         "judged_under": judged.which,
         "superseded_by": opened.superseded_by if labelled else None,
     }

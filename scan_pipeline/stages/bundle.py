@@ -182,7 +182,7 @@ def _put_records(
         path, _ = export(opened, Path(folder), form="parquet", workspace=workspace)
         for each in (path, note_path(path)):
             bundled.put(f"{parts.RECORDS}{each.name}", each.read_bytes())
-    bundled.put(parts.LEAVES, leaves_file(rows, scan, texts=texts))
+    bundled.put(parts.LEAVES, leaves_file(rows, scan, texts=texts, redactions=opened.redactions))
 
 
 def _opened(

@@ -6,7 +6,8 @@ A note is an in-toto Statement in a DSSE envelope, as a receipt is. What does no
 nothing, and `unreadable` tells of it.
 """
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Final, Generic, TypeVar
 
 from securesystemslib.signer import (  # re-exported there without `__all__`
@@ -29,6 +30,9 @@ HOLDS: Final = "holds"
 ACKNOWLEDGEMENTS: Final = "acknowledgements"
 
 Note = TypeVar("Note", Amendment, Hold, Acknowledgement)
+
+_NAME: Final = re.compile(r"\d{8}T\d{6}Z(\.\d+)?_\d{8}T\d{12}Z", re.ASCII)
+"""Generation and moment; whatever else lies in the folder is no note."""
 
 
 class NoteStore(Generic[Note]):
@@ -56,19 +60,26 @@ class NoteStore(Generic[Note]):
         self._of, self._type = of, predicate_type
 
     def write(self, note: Note, *, signer: Signer, at: datetime) -> None:
-        """Write a note down.
+        """Write a note down, behind those that are there.
+
+        Its file is named after the moment; where a clock was set back since the last note, after
+        the microsecond that follows that one: what was said last is what holds.
 
         Raises:
-            WriterConflictError: one of this generation was written in the same microsecond.
+            WriterConflictError: another one of this generation was written at the same time.
         """
-        moment = f"{at.astimezone(UTC):%Y%m%dT%H%M%S%fZ}"
-        name = f"{check_generation(note.scan_generation)}_{moment}{self._suffix}"
+        generation, when = check_generation(note.scan_generation), at.astimezone(UTC)
+        said = [name.partition("_")[2] for name in self._names() if _of(name) == generation]
+        if said:
+            last = datetime.strptime(max(said).removesuffix(self._suffix), "%Y%m%dT%H%M%S%f%z")
+            when = max(when, last + timedelta(microseconds=1))
+        name = f"{generation}_{when:%Y%m%dT%H%M%S%fZ}{self._suffix}"
         envelope = sign(note_bytes(note, predicate_type=self._type), signer=signer)
         self._lake.write_once(f"{self._folder}/{name}", envelope)
 
     def generations(self) -> tuple[str, ...]:
         """Return the generations that have notes, verified or not."""
-        return tuple(dict.fromkeys(name.partition("_")[0] for name in self._names()))
+        return tuple(dict.fromkeys(map(_of, self._names())))
 
     def of(self, generation: str, *, trust: Trust) -> tuple[Note, ...]:
         """Return the notes of a generation that verify, oldest first."""
@@ -81,7 +92,7 @@ class NoteStore(Generic[Note]):
     def _read(self, generation: str, *, trust: Trust) -> tuple[tuple[Note, ...], tuple[str, ...]]:
         read, wrong = list[Note](), list[str]()
         for name in self._names():
-            if name.partition("_")[0] != generation:
+            if _of(name) != generation:
                 continue
             try:
                 envelope = self._lake.read_bytes(f"{self._folder}/{name}")
@@ -97,7 +108,12 @@ class NoteStore(Generic[Note]):
         return tuple(read), tuple(wrong)
 
     def _names(self) -> list[str]:
-        return [n for n in self._lake.list_names(self._folder) if n.endswith(self._suffix)]
+        names = self._lake.list_names(self._folder)
+        return [name for name in names if _NAME.fullmatch(name.removesuffix(self._suffix))]
+
+
+def _of(name: str) -> str:
+    return name.partition("_")[0]
 
 
 def amendment_store(lake: Lake, scan: str) -> NoteStore[Amendment]:

@@ -19,6 +19,8 @@ from scan_pipeline.core.scan import Scan
 from scan_pipeline.simulator.faults import PageReplaced, RowsWithheld
 from scan_pipeline.simulator.script import Script
 from scan_pipeline.stages.audit import Audit, AuditReport
+from scan_pipeline.stages.bundle import bundle
+from scan_pipeline.stages.bundling.audit import audit_bundle
 from scan_pipeline.stages.erase import Erasure, erase
 from scan_pipeline.stages.erasing.rewriting import Rewriting
 from scan_pipeline.stages.maintain import maintain
@@ -159,6 +161,12 @@ def test_erased_key_is_in_no_file_and_every_receipt_audits(lake: Lake) -> None:
         prove_key(opened.latest(), [KEY], scan=lake.scan, workspace=lake.workspace())
     other = prove_key(opened.latest(), ["customer-150"], scan=lake.scan, workspace=lake.workspace())
     assert (other.result, other.root) == ("included", opened.latest().receipt.merkle.root)
+    for name in (newest, twice):
+        made = lake.root / f"{name}.zip"
+        depth = "table" if name == newest else "none"
+        bundle(opened.receipt(name), made, workspace=lake.workspace(), records=depth)
+        found = audit_bundle(made, trust=lake.workspace().trust)
+        assert found.disagreements == ()
     with pytest.raises(ContractError, match="redacted on"):
         restage(lake.scan, newest, workspace=lake.workspace())
 
@@ -235,3 +243,9 @@ def test_number_is_in_no_statistic_or_log(bench: Bench) -> None:
     assert published["id"].to_list() == [1, other]
     report = Audit("things", walked.generation, workspace=walked.workspace).run()
     assert (report.disagreements, report.level) == ((), "bodies")
+
+    bench.clock.now -= timedelta(days=3)  # set back: what was said last holds all the same
+    erase(walked.scan, (1,), because="request 9", by=None, workspace=walked.workspace)
+    report = Audit("things", walked.generation, workspace=walked.workspace).run()
+    assert report.disagreements == ()
+    assert "2 records redacted on 2026-11-27, 2026-11-30" in report.word()

@@ -80,7 +80,9 @@ def of_records(name: str) -> bool:
 
 def noticed(told: Finding, redactions: Redactions) -> tuple[str, str, int | None, str | None]:
     """Return what a finding is about; its words may be bettered. An erased key is no key."""
-    named = told.key is not None and key_hash(told.key.encode()) in redactions.keys
+    named = told.key is not None and (
+        told.key == REDACTED or key_hash(told.key.encode()) in redactions.keys
+    )
     return told.code, told.severity, told.page, None if named else told.key
 
 

@@ -15,6 +15,10 @@ from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.reconcile import partition_by_field
 from scan_pipeline.stages.records.keys import key_column, key_column_hashes, key_of
 from scan_pipeline.stages.records.texts import RecordTexts
+from scan_pipeline.stages.redactions import Redactions
+from scan_pipeline.store.generations import FIRST_WALK
+
+_PLACE: Final = ("_key_hash", "_leaf_hash", "_page", "_position")
 
 _ROWS_AT_ONCE: Final = 10_000
 
@@ -31,29 +35,42 @@ BYTES: Final = pa.field("record", pa.binary(), nullable=False)
 """The record's bytes as they were admitted, where they are included."""
 
 
-def leaves_file(rows: pl.LazyFrame, scan: Scan, *, texts: RecordTexts | None) -> bytes:
+def leaves_file(
+    rows: pl.LazyFrame,
+    scan: Scan,
+    *,
+    texts: RecordTexts | None,
+    redactions: Redactions = Redactions(),  # noqa: B008  # a frozen value
+) -> bytes:
     """Return the leaves of records as a Parquet file, in the order of the records.
 
     Args:
         rows: the records as staged, each key once.
         scan: the contract they were walked under.
         texts: where the records' bytes are looked up; None to leave them out.
+        redactions: records that were erased since; without their leaves no root comes out.
 
     Raises:
         TamperedError: the bytes of a record are not those of its leaf.
+        ErasedError: the bytes of a record were taken out.
     """
     schema = SCHEMA if texts is None else SCHEMA.append(BYTES)
-    by, columns = scan.contract.partition_by, rows.collect_schema()
+    by = scan.contract.partition_by
+    kept = rows.select(*_PLACE, *([] if by is None else [by])).collect()
+    layout = kept.to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+    erased = redactions.rows(layout, shard=FIRST_WALK, partition_by=by)
+    stubs = [pl.DataFrame(batch).cast(kept.schema).unique("_key_hash") for batch in erased]
+    whole = pl.concat([kept, *stubs])
     if by is None:
         partition = pl.col("_key_hash").bin.slice(0, 1).bin.encode("hex")
     else:
-        partition = partition_by_field(by, columns[by])
-    narrow = rows.select(
-        "_key_hash", "_leaf_hash", "_page", "_position", partition.alias("_partition")
-    ).filter(pl.col("_key_hash").is_not_null())
+        partition = partition_by_field(by, whole.schema[by])
+    narrow = whole.select(*_PLACE, partition.alias("_partition")).filter(
+        pl.col("_key_hash").is_not_null()
+    )
     out = io.BytesIO()
     with pq.ParquetWriter(out, schema, compression="zstd") as writer:
-        for part in narrow.collect().sort("_page", "_position").iter_slices(_ROWS_AT_ONCE):
+        for part in narrow.sort("_page", "_position").iter_slices(_ROWS_AT_ONCE):
             told = [canonical_json(each).decode() for each in part["_partition"]]
             columns = [part["_key_hash"].to_list(), part["_leaf_hash"].to_list(), told]
             if texts is not None:

@@ -18,6 +18,7 @@ from scan_pipeline.stages.auditing.report import Checks
 from scan_pipeline.stages.bundling import manifest as parts
 from scan_pipeline.stages.bundling.leaves import keys_not_among, roots_of, unlike_their_leaves
 from scan_pipeline.stages.bundling.ledger import parse_ledger
+from scan_pipeline.stages.erasing.naming import REDACTED
 from scan_pipeline.stages.readers.export import NOTE_SUFFIX, check_note
 from scan_pipeline.stages.reconciling.evidence import check_chain
 from scan_pipeline.store.events import Event
@@ -147,7 +148,8 @@ def check_records(
     }
     checks.compare("roots of the partitions, from the leaves", summaries, dict(roots_of(leaves)))
     keyless = receipt.extraction.without_key
-    checks.compare("records have leaves", rows.num_rows - keyless, leaves.height)
+    with_leaves = rows.num_rows - keyless + note.redacted
+    checks.compare("records have leaves", with_leaves, leaves.height)
     missing = keys_not_among(rows, leaves, key_fields=receipt.merkle.key_fields)
     if missing is None:
         checks.leave("keys of the records", "its columns do not hold them as they were hashed")
@@ -164,6 +166,9 @@ def check_bytes(held: Vouched, receipt: Receipt, checks: Checks) -> None:
 def check_findings(held: Vouched, receipt: Receipt, checks: Checks) -> None:
     """Hold the findings against their digest in the receipt."""
     written = held.rows(parts.FINDINGS)
+    if any(REDACTED in str(each) for row in written for each in row.values()):
+        checks.leave("findings", "they named a record that was erased since")
+        return
     checks.compare(
         "findings",
         (receipt.findings.total, receipt.findings.digest),

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from scan_pipeline.core.amendment import ErasedPage, RedactedRecord
 from scan_pipeline.core.errors import ConfigurationError, ErasedError
-from scan_pipeline.stages.erasing.naming import Named
+from scan_pipeline.stages.erasing.naming import REDACTED, Named
 from scan_pipeline.stages.walking.walks import SECOND_WALK
 from scan_pipeline.store.events import SEALED_COLUMNS
 from scan_pipeline.store.generations import FIRST_WALK, SUMMARIES, GenerationStore
@@ -57,7 +57,7 @@ def without_mentions(batch: pa.RecordBatch, named: Named) -> pa.RecordBatch:
     """Return findings with the key taken out of them."""
     rows = batch.to_pylist()
     for row in rows:
-        row["key"] = None if row["key"] == named.canonical else row["key"]
+        row["key"] = REDACTED if row["key"] == named.canonical else row["key"]
         for column in ("key", "expected", "found"):
             if row[column] is not None:
                 row[column] = named.without(row[column])

@@ -25,7 +25,7 @@ from scan_pipeline.core.vocabulary import ConclusionScope, CoverageStatus
 from scan_pipeline.stages.publish import HIDDEN
 from scan_pipeline.stages.readers.conditions import Condition, all_of, as_json, normalized
 from scan_pipeline.stages.readers.exact_texts import exact_text
-from scan_pipeline.stages.unlock import LABELS, PartialCollection, VerifiedCollection
+from scan_pipeline.stages.unlock import LABELS, PartialCollection, VerifiedCollection, amended
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.keys import signing_signer
 from scan_pipeline.store.trust import Trust, sign
@@ -59,6 +59,7 @@ class ExportNote:
         conclusion_scope: what statements may be about.
         statement: in a sentence.
         exported_at: when, UTC.
+        redacted: records that were erased from the collection since its receipt.
     """
 
     file: str
@@ -74,6 +75,7 @@ class ExportNote:
     conclusion_scope: ConclusionScope
     statement: str
     exported_at: AwareDatetime
+    redacted: int = 0
     version: Literal[1] = 1
 
 
@@ -147,8 +149,11 @@ def export(
         receipt_id=opened.receipt_id,
         coverage_status=receipt.coverage_status,
         conclusion_scope=receipt.conclusion_scope,
-        statement=_statement(rows.height, population, asked, said=receipt.statement),
+        statement=_statement(
+            rows.height, population, asked, said=amended(receipt.statement, opened.redactions)
+        ),
         exported_at=now,
+        redacted=len(opened.redactions.keys),
     )
     envelope = sign(
         canonical_json(adapter(ExportNote).dump_python(note, mode="json")),
