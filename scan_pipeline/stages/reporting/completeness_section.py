@@ -111,6 +111,8 @@ def _verdict(receipt: Receipt) -> Iterator[Fact]:
             "Rests on the word of",
             told(word.by),
             told(word.because),
+            f"that {word.observed:,} records after {word.expected:,} are right for "
+            f"{word.generation}",
             f"said at {moment(word.said_at)}, signed as",
             digest(word.acknowledgement_id),
             weight="fair",

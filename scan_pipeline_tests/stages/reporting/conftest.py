@@ -76,6 +76,9 @@ def fullest(material, with_receipt) -> Material:
         withheld=("swing",),
         acknowledgement=ReceiptAcknowledgement(
             acknowledgement_id=f"sha256:{'b' * 64}",
+            generation="20261130T020000Z",
+            expected=300,
+            observed=120,
             by="ana",
             because="a region was added",
             said_at="2026-11-30T09:00:00Z",
