@@ -1,11 +1,13 @@
 """`dg scaffold defs scan_pipeline.components.Scan NAME`: a scan file that runs as it stands."""
 
 import re
+from itertools import count
 from pathlib import Path
 
 import dagster as dg
 
 from scan_pipeline.core.errors import ContractError
+from scan_pipeline.sources.scan_file import read_documents
 from scan_pipeline.stages.beginning.project_files import component_file, sample_scan
 from scan_pipeline.stages.beginning.schema_line import SCHEMA_FILE, line_to, shipped_schema
 
@@ -20,22 +22,32 @@ class ScanScaffolder(dg.Scaffolder):
         """Write `defs.yaml`, or a further document of the file that was named.
 
         Raises:
-            ContractError: the scan was asked for in Python.
+            ContractError: the scan was asked for in Python, or its file is there already.
         """
         if request.scaffold_format != "yaml":
             raise ContractError(
                 "found the format python; expected yaml: a scan is a file of facts. What needs "
                 "code is an adapter, which the file names"
             )
-        name, folder = scan_name_of(request.target_path.stem), request.target_path
         if request.append:
-            folder = folder.parent
-        text = component_file(sample_scan(name), line=_line(folder, request.project_root))
-        if request.append:
-            with request.target_path.open("a", encoding="utf-8") as file:
-                file.write(f"---\n{text}")
-            return
-        (request.target_path / "defs.yaml").write_text(text, encoding="utf-8")
+            file, before = request.target_path, "---\n"
+            name = _unused(scan_name_of(file.parent.name), file)
+        else:
+            file, before = request.target_path / "defs.yaml", ""
+            name = scan_name_of(request.target_path.name)
+        text = component_file(sample_scan(name), line=_line(file.parent, request.project_root))
+        try:
+            with file.open("a" if request.append else "x", encoding="utf-8") as written:
+                written.write(f"{before}{text}")
+        except FileExistsError as error:
+            raise ContractError(f"{file} is there already; expected another NAME") from error
+
+
+def _unused(name: str, file: Path) -> str:
+    """Return a name that no scan of a file has: this one, or with a number behind it."""
+    taken = {each.name for each in read_documents(file)}
+    numbered = (f"{name}_{number}" for number in count(2))
+    return name if name not in taken else next(each for each in numbered if each not in taken)
 
 
 def _line(folder: Path, root: Path | None) -> str:

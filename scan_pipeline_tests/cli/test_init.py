@@ -95,6 +95,20 @@ def test_nothing_is_written_over(tmp_path: Path, name: str, code: int) -> None:
         assert "[tool.scan_pipeline]" in result.stderr
 
 
+def test_init_that_broke_off_is_completed_by_the_next(tmp_path: Path) -> None:
+    """What it wrote is there already; the file that makes a folder a project comes last."""
+    project = CommandLine(tmp_path)
+    assert project("init").exit_code == 0
+    whole = content(tmp_path)
+    (tmp_path / "pyproject.toml").unlink()
+    (tmp_path / "workspace.yaml").unlink()
+
+    result = project("init")
+
+    assert result.exit_code == 0, result.output
+    assert content(tmp_path) == whole
+
+
 def test_draft_that_cannot_be_made_leaves_no_project_behind(tmp_path: Path) -> None:
     result = CommandLine(tmp_path)("init", "new", "--from", NOWHERE)
 

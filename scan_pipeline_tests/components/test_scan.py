@@ -9,11 +9,14 @@ import dagster as dg
 import pytest
 import yaml
 from dagster.components.core.component_tree import ComponentTreeException
+from dagster.components.scaffold.scaffold import NoParams, get_scaffolder
 from dagster.components.testing import create_defs_folder_sandbox
 
+from scan_pipeline.components.scaffolding import ScanScaffolder
 from scan_pipeline.components.scan import Scan
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.sources.catalogue import ScanFileError
+from scan_pipeline.sources.scan_file import read_documents
 
 # Dagster's own loading warns of its own beta classes.
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
@@ -211,6 +214,34 @@ def test_scaffolded_scan_loads_as_it_stands() -> None:
             assert "my_shop/receipt" in keys_of(defs)
 
     assert "simulator://registry" in text
+
+
+def test_second_scan_of_a_file_has_a_name_of_its_own(tmp_path: Path) -> None:
+    def scaffold(target: Path, *, append: bool = False) -> None:
+        scaffolder = get_scaffolder(Scan)
+        assert isinstance(scaffolder, ScanScaffolder)
+        scaffolder.scaffold(
+            dg.ScaffoldRequest(
+                type_name="scan_pipeline.components.Scan",
+                target_path=target,
+                scaffold_format="yaml",
+                project_root=None,
+                params=NoParams(),
+                append=append,
+            )
+        )
+
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    scaffold(folder)
+    scaffold(folder / "defs.yaml", append=True)
+
+    assert [each.parse().name for each in read_documents(folder / "defs.yaml")] == [
+        "shop",
+        "shop_2",
+    ]
+    with pytest.raises(ContractError, match="is there already"):
+        scaffold(folder)
 
 
 def test_scan_is_not_scaffolded_in_python() -> None:

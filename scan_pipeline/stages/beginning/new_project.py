@@ -120,13 +120,14 @@ def begin_project(
         line = line_to(Path(SCHEMA_FILE), folder=Path(place).parent)
         texts[place] = component_file(drafted.text, line=line)
     there = [name for name in texts if (folder / name).exists()]
-    in_the_way = [name for name in there if name not in OFTEN_THERE]
+    # What an init wrote that broke off is there already, and is not in the way of the next.
+    others = [name for name in there if not _holds(folder / name, texts[name])]
+    in_the_way = [name for name in others if name not in OFTEN_THERE]
     if in_the_way:
         raise ContractError(_told_of(folder, in_the_way))
-    for name, text in texts.items():
-        if name not in there:
-            _write(folder / name, text)
     written = tuple(name for name in texts if name not in there)
+    for name in sorted(written, key=lambda each: each == "pyproject.toml"):  # last: it says whole
+        _write(folder / name, texts[name])
     return BegunProject(
         folder=folder,
         package=package,
@@ -187,6 +188,10 @@ def _told_of(folder: Path, in_the_way: list[str]) -> str:
         f"keys; a scan is then made by `dg scaffold defs scan_pipeline.components.Scan NAME`:\n\n"
         f"{TABLE}"
     )
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
 
 
 def _write(path: Path, text: str) -> None:

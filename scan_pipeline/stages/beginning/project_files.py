@@ -90,9 +90,11 @@ def component_file(scan: str, *, line: str = "") -> str:
 
 
 def package_in(folder: Path) -> str:
-    """Return a package name for a project's folder, one that hides nothing that is installed."""
+    """Return a package name for a project's folder: its own, or one that hides nothing."""
     cleaned = re.sub(r"[^a-z0-9]+", "_", folder.name.lower()).strip("_")
     name = cleaned if re.match(r"[a-z]", cleaned) else f"scans_{cleaned}".rstrip("_")
+    if (folder / name / "__init__.py").is_file():
+        return name
     taken = keyword.iskeyword(name) or hasattr(builtins, name) or name in ("tests", "data")
     return f"{name}_scans" if taken or _is_installed(name) else name
 
