@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import dagster as dg
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from scan_pipeline.components.acknowledging import acknowledge_job
 from scan_pipeline.components.alerts import alert_sensor
@@ -39,18 +39,27 @@ COMPONENT_FILES: Final = ("defs.yaml", "defs.yml", "component.yaml")
 class ScanAttributes(dg.Model):
     """The attributes of a scan file as Dagster's tools list them; `parse_scan` reads them.
 
-    `dagster` alone is ours to read: key_prefix, group, owners, pool and plots of the assets, and
-    the inventory they belong to.
+    Nothing is refused here, so that a mistake is told in the words, and with the line, in which
+    every other reader tells it. `dagster` alone speaks of the assets: key_prefix, group, owners,
+    pool and plots, and the inventory they belong to.
     """
 
-    name: str
-    source: dict[str, Any]
-    contract: dict[str, Any]
-    operation: dict[str, Any] | None = None
-    record_schema: str | list[dict[str, Any]] | None = None
-    schedule: dict[str, Any] | None = None
-    description: str | None = None
-    dagster: dict[str, Any] | None = None
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "required": ["name", "source", "contract"],
+            "additionalProperties": False,
+        },
+    )
+
+    name: SkipValidation[str] = ""
+    source: SkipValidation[dict[str, Any]] = Field(default_factory=dict)
+    contract: SkipValidation[dict[str, Any]] = Field(default_factory=dict)
+    operation: SkipValidation[dict[str, Any] | None] = None
+    record_schema: SkipValidation[str | list[dict[str, Any]] | None] = None
+    schedule: SkipValidation[dict[str, Any] | None] = None
+    description: SkipValidation[str | None] = None
+    dagster: SkipValidation[dict[str, Any] | None] = None
 
 
 @dg.scaffold_with(ScanScaffolder)
@@ -100,9 +109,12 @@ class Scan(dg.Component):
             ScanFileError: they are no scan; says all that is wrong, with the lines.
             ContractError: the `dagster` block has unknown fields.
         """
-        raw = {} if attributes is None else attributes.model_dump(exclude_unset=True)
-        settings = parse_settings(raw.pop(FACE, None))
-        return cls(_parsed(raw, folder=context.path), settings=settings)
+        raw = {}
+        if attributes is not None:
+            raw = attributes.model_dump(exclude_unset=True, warnings=False)
+        face = raw.pop(FACE, None)
+        scan = _parsed(raw, folder=context.path)  # of a file, with the lines of the block too
+        return cls(scan, settings=parse_settings(face))
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Return the scan's definitions, and assets and checks of the modules beside its file."""
@@ -180,7 +192,8 @@ def _parsed(raw: dict[str, Any], *, folder: Path) -> core_scan.Scan:
     files = (folder / name for name in COMPONENT_FILES)
     for file in files:
         if file.is_file():
-            for document in read_documents(file):
-                if document.name == raw.get("name"):
+            documents = read_documents(file)
+            for document in documents:
+                if document.name == raw.get("name") or len(documents) == 1:
                     return document.parse()
     return parse_scan(raw)

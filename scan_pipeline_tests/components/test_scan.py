@@ -94,7 +94,7 @@ def test_wrong_facts_are_refused(
 
 def test_unknown_attribute_is_refused(shipped: Mapping[str, Any]) -> None:
     """A misspelt block would otherwise be a block that is not there."""
-    with pytest.raises(ValueError, match="scheduled"):
+    with pytest.raises(ScanFileError, match="scheduled: unknown field; did you mean schedule"):
         load({**shipped, "scheduled": {}})
 
 
@@ -139,6 +139,37 @@ def test_file_is_read_with_its_lines_and_without_templates(
     causes = [refused.value.__cause__, refused.value.__context__]
     told = " ".join(str(each) for each in causes)
     assert re.search(r"defs\.yaml:\d+: source\.url: found the expression", told)
+
+
+@pytest.mark.parametrize(
+    ("edits", "told"),
+    [
+        ({"sauce": {}, "source": ...}, "source: missing; expected the source's facts"),
+        ({"schedul": {}}, "schedul: unknown field; did you mean schedule?"),
+        ({"name": 5}, "name: found 5; expected a text"),
+        ({"contract": []}, "contract: found a list; expected a mapping"),
+        ({"dagster": {"prefix": "b"}}, "dagster.prefix: unknown field; did you mean key_prefix?"),
+    ],
+    ids=str,
+)
+def test_mistake_in_a_file_is_told_with_its_line_in_our_words(
+    shipped: Mapping[str, Any], edit: Edit, edits: Mapping[str, Any], told: str
+) -> None:
+    """Also where Dagster's own reading of the attributes would have stopped before ours."""
+    with create_defs_folder_sandbox() as sandbox:
+        sandbox.scaffold_component(
+            component_cls=Scan,
+            defs_path="customers",
+            defs_yaml_contents={
+                "type": "scan_pipeline.components.Scan",
+                "attributes": edit(shipped, edits),
+            },
+        )
+        with pytest.raises(ComponentTreeException) as refused, sandbox.build_all_defs():
+            pass
+
+    said = str(refused.value.__cause__ or refused.value.__context__)
+    assert re.search(rf"defs\.yaml:\d+: {re.escape(told)}", said), said
 
 
 def test_modules_beside_a_scan_file_are_loaded_with_it(shipped: Mapping[str, Any]) -> None:
