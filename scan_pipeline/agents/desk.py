@@ -127,7 +127,7 @@ class Desk:
             query=query,
             access=access,
             grounded=grounded,
-            viewed=Viewed(grounded.frame, access),
+            viewed=Viewed(grounded.frame, access, delivered=grounded.delivered),
         )
 
     def rows(

@@ -21,10 +21,12 @@ class Grounded:
 
     Attributes:
         frame: its records, columns as staged.
+        delivered: the same with the repeats of records that were delivered again.
         ground: what answers from it stand on.
     """
 
     frame: pl.LazyFrame
+    delivered: pl.LazyFrame
     ground: Ground
 
 
@@ -151,6 +153,7 @@ def _grounded(
     part = isinstance(opened, PartialCollection)
     return Grounded(
         frame=opened.labelled_frame() if part else opened.frame(),
+        delivered=opened.labelled_delivered() if part else opened.delivered(),
         ground=Ground(
             scan=receipt.scan,
             scan_generation=receipt.scan_generation,

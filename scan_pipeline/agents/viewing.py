@@ -50,12 +50,17 @@ class Viewed:
     Args:
         frame: the opened records, columns as staged.
         access: what is seen of them.
+        delivered: the same with the repeats of records that were delivered again, which rows are
+            read from by their places; None where there is no difference.
     """
 
-    def __init__(self, frame: pl.LazyFrame, access: Access) -> None:
+    def __init__(
+        self, frame: pl.LazyFrame, access: Access, *, delivered: pl.LazyFrame | None = None
+    ) -> None:
         whole = frame.collect_schema()
         self._labels = [name for name in LABELS if name in whole]
         self._frame = access.seen(frame, whole)
+        self._delivered = self._frame if delivered is None else access.seen(delivered, whole)
         self._seen = pl.Schema(
             {
                 name: dtype
@@ -108,7 +113,7 @@ class Viewed:
         page, pages = pl.col(PLACE[0]), places[PLACE[0]].unique()
         # The bounds let the reader pass over the files' other row groups; the pages, over what
         # else of a row lies on none of them.
-        near = self._frame.filter(
+        near = self._delivered.filter(
             page.is_between(pages.min(), pages.max()) & page.is_in(pages.implode())
         )
         named = [*(columns or self._seen), *self._labels]

@@ -1,6 +1,5 @@
 """Fifth stage: the only way to a generation's records, and it asks for the receipt first."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import polars as pl
@@ -14,6 +13,7 @@ from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
 from scan_pipeline.sources.extras import needs_extra
+from scan_pipeline.stages.generation_rows import generation_rows
 from scan_pipeline.stages.redactions import Redactions
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.workspace import Workspace
@@ -44,7 +44,15 @@ class VerifiedCollection:
 
     def frame(self) -> pl.LazyFrame:
         """Return exactly this generation's records, one row each, columns as staged."""
-        return _frame(self._table, self._generation, self.receipt)
+        return generation_rows(self._table, self._generation, self.receipt)
+
+    def delivered(self) -> pl.LazyFrame:
+        """Return every row as it was delivered, the repeats of an `at_least_once` source too.
+
+        For whoever knows by page and position which rows `frame` has, and reads those alone: to
+        tell a repeat takes a pass over all of them.
+        """
+        return generation_rows(self._table, self._generation, self.receipt, repeats=True)
 
     def arrow(self) -> pa.Table:
         """Return the same rows as an Arrow table, read at once."""
@@ -91,7 +99,16 @@ class PartialCollection:
 
         Where the receipt is superseded, each row names the receipt that stands as well.
         """
-        rows = _frame(self._table, self._generation, self.receipt).with_columns(
+        return self._labelled(repeats=False)
+
+    def labelled_delivered(self) -> pl.LazyFrame:
+        """Return every row as it was delivered, labelled; as `VerifiedCollection.delivered`."""
+        return self._labelled(repeats=True)
+
+    def _labelled(self, *, repeats: bool) -> pl.LazyFrame:
+        rows = generation_rows(
+            self._table, self._generation, self.receipt, repeats=repeats
+        ).with_columns(
             pl.lit(self.receipt_id).alias("_receipt_id"),
             pl.lit(self.receipt.coverage_status).alias("_coverage_status"),
             pl.lit(self.receipt.conclusion_scope).alias("_conclusion_scope"),
@@ -295,18 +312,3 @@ def checked_records(
         )
     verify_pin(table, generation, now.pin, contents=contents)
     return Opened(table=table, redactions=Redactions.of(now.amendments))
-
-
-def _frame(table: Table, generation: str, receipt: Receipt) -> pl.LazyFrame:
-    """Return the rows; of a record that was delivered again, as declared, one alone."""
-    paths: Sequence[str] = table.file_uris(generation)
-    if not paths:
-        return pl.LazyFrame(schema=pl.DataFrame(table.read(generation)).schema)
-    rows = pl.scan_parquet(list(paths), hive_partitioning=False, missing_columns="insert").select(
-        pl.lit(generation).alias("scan_generation"), pl.all()
-    )
-    if not receipt.duplicate_ids:
-        return rows
-    # Of a round's deliveries of one key the last holds; elsewhere all are equal.
-    keep = "first" if receipt.round is None else "last"
-    return rows.unique("_key_hash", keep=keep, maintain_order=True)

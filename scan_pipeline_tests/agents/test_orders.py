@@ -14,7 +14,13 @@ from scan_pipeline.agents.queries import Query
 from scan_pipeline.agents.serving import create_desk
 from scan_pipeline.agents.viewing import Viewed
 from scan_pipeline.stages.readers.conditions import Condition
-from scan_pipeline_tests.agents.conftest import Readers, failure, rows_of
+from scan_pipeline_tests.agents.conftest import (
+    Readers,
+    failure,
+    policy_of,
+    readers_of,
+    rows_of,
+)
 
 ROWS = 10_000
 
@@ -97,6 +103,28 @@ def test_kept_place_of_a_row_that_is_not_seen_gives_no_row():
     with pytest.raises(ReaderError) as told:
         viewed(Condition(field="id", value="a")).rows(places)
     assert told.value.code == "rows_changed"
+
+
+def test_record_that_was_delivered_again_is_one_row_and_read_where_it_was_first(bench, tmp_path):
+    """A page reads its own rows: to tell the repeats anew for each would read all of them."""
+    again = [b'{"id":"a","n":3}', b'{"id":"b","n":2}', b'{"id":"a","n":3}', b'{"id":"c","n":1}']
+    edits = {"contract.delivery": "at_least_once", "contract.expect.count": 3}
+    walked = bench.walk_records([again[:2], again[1:3], again[3:]], edits, total=3)
+    readers = readers_of(walked, {**policy_of("things"), "limits": {"page_size": 2}}, tmp_path)
+
+    async def asking(ask):
+        opened = await ask("open_query", scan="things", order=[{"field": "n"}])
+        return await rows_of(ask, opened), await ask(
+            "read_record", handle=opened["result_handle"], row=3
+        )
+
+    rows, last = readers.ask(asking, who="eve")
+    collection = readers.walked.collection.latest()
+
+    assert [each["values"]["id"] for each in rows] == ["c", "b", "a"]
+    assert last["values"] == {"id": "a", "n": 3}
+    assert collection.frame().collect().height == 3
+    assert collection.delivered().collect().height == 5
 
 
 def test_pages_go_on_after_the_server_was_launched_again(readers):
