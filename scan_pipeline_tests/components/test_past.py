@@ -63,6 +63,7 @@ def test_backfill_judges_a_past_generation_again_where_the_contract_changed(
     )
 
 
+@pytest.mark.long
 def test_past_generation_stays_where_pages_cannot_answer(
     station: Callable[..., Any], bench: Any
 ) -> None:

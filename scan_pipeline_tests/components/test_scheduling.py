@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from scan_pipeline.stages.run import run_scan
 from scan_pipeline_tests.components.test_settling import COMMIT_EACH, broken_off
 
 TICK = datetime(2026, 11, 30, 2, tzinfo=UTC)
@@ -28,7 +29,7 @@ def test_ten_nights_of_outage_are_one_generation(station: Callable[..., Any], be
     """The daemon catches up with every tick it missed; the last one alone begins something."""
     opened = station(persistent=True)
     bench.clock.now = TICK + timedelta(days=9, hours=7)
-    missed = [TICK + timedelta(days=night) for night in range(10)]
+    missed = [TICK + timedelta(days=night) for night in (0, 8, 9)]  # as all between the first two
     told = [opened.due(at) for at in missed]
 
     asked = [each.partition_key for tick in told for each in tick.run_requests or ()]
@@ -82,7 +83,7 @@ def test_runs_over_what_is_certified_keep_no_tick_from_its_own(
     """A backfill judges past nights again, and somebody's partition is no generation."""
     opened = station(persistent=True)
     bench.clock.now = TICK - timedelta(days=1)
-    opened.stages(LAST_NIGHT)
+    run_scan(opened.scan, workspace=opened.workspace)
     bench.clock.now = TICK
     working(opened, LAST_NIGHT, dg.DagsterRunStatus.STARTED, **{"dagster/backfill": "b"})
     working(opened, "tomorrow.maybe", dg.DagsterRunStatus.STARTED)
