@@ -175,18 +175,30 @@ class Table(TableReader):
         )
 
     def replace_all(
-        self, rows: Rows, *, generation: str, metadata: Mapping[str, str] | None = None
+        self,
+        rows: Rows,
+        *,
+        generation: str,
+        metadata: Mapping[str, str] | None = None,
+        at: DeltaTable | None = None,
     ) -> int:
         """Put one generation in the place of the whole table, its schema included.
 
         For a table whose readers know nothing of generations, and which is written in no other
         way; raises as `replace_generation`.
+
+        Args:
+            rows: with the schema this table was opened with, all of this generation.
+            generation: whose rows.
+            metadata: told in the commit.
+            at: the handle that the rows were made through, where they rest on what was there: what
+                came after it is not replaced. A fresh one for None.
         """
         schema = self.schema
         return self._replace(
             rows,
             generation=generation,
-            at=self.open_or_create(),
+            at=at or self.open_or_create(),
             shown=lambda _: schema,
             metadata=metadata,
             whole=True,

@@ -9,13 +9,17 @@ longer stands is made anew, from the baseline on.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 import pyarrow as pa
+from deltalake import DeltaTable
 
 from scan_pipeline.core.column_names import GENERATION as GENERATED
+from scan_pipeline.core.errors import WriterConflictError
 from scan_pipeline.core.rounds import worth_of
 from scan_pipeline.core.scan import Scan
+from scan_pipeline.core.value import record
 from scan_pipeline.stages.records.inferred_schema import columns_of, named_columns, with_columns
 from scan_pipeline.stages.records.model_checks import ModelChecks
 from scan_pipeline.stages.records.parsing import RecordParser
@@ -32,6 +36,9 @@ from scan_pipeline.store.published_table import (
 )
 from scan_pipeline.store.receipts import StoredReceipt
 
+ATTEMPTS: Final = 3
+"""How often rounds are laid together before another process that does so too is an error."""
+
 PIECE: Final = 16_384
 """Records that are parsed at once."""
 
@@ -43,6 +50,19 @@ _OURS: Final = (
 )
 """Beside a record's own columns: its key, what no column holds, and its whole text, of which the
 next version is made."""
+
+
+@record
+class Laid:
+    """Rounds that a table has laid together already.
+
+    Attributes:
+        rounds: how many, from the baseline on.
+        before: what they came to.
+    """
+
+    rounds: int
+    before: Before
 
 
 def publish_current(scan: Scan, *, workspace: Workspace, anew: bool = False) -> str | None:
@@ -59,18 +79,31 @@ def publish_current(scan: Scan, *, workspace: Workspace, anew: bool = False) -> 
     Raises:
         TamperedError: the records of a round are not those that were sealed.
         ContractError: the record schema cannot be resolved.
+        WriterConflictError: other processes lay rounds together again and again.
     """
+    for _ in range(ATTEMPTS):
+        with suppress(WriterConflictError):  # another process laid rounds together meanwhile
+            return _publish(scan, workspace=workspace, anew=anew)
+    return _publish(scan, workspace=workspace, anew=anew)
+
+
+def _publish(scan: Scan, *, workspace: Workspace, anew: bool) -> str | None:
     lineage = newest_lineage(scan, workspace=workspace)
-    held = rests_on(scan.name, workspace=workspace)
+    published = open_published(workspace.lake, scan.name)
+    at = published.open_if_there()
+    held = _rests_on(at)
     if lineage is None:
         if held:
             _withdraw(scan, workspace=workspace)
         return None
-    held = () if anew else held
-    if held == lineage.receipt_ids:
-        open_published(workspace.lake, scan.name).sweep()  # what a break may have left
+    if held == lineage.receipt_ids and not anew:
+        published.sweep()  # what a break may have left
         return None
-    rows = current_rows(scan, lineage.rounds, workspace=workspace, held=held)
+    laid = None
+    if held and held == lineage.receipt_ids[: len(held)] and not anew:
+        last = lineage.rounds[len(held) - 1].receipt.scan_generation
+        laid = Laid(rounds=len(held), before=Before(table=published, generation=last, at=at))
+    rows = current_rows(scan, lineage.rounds, workspace=workspace, laid=laid)
     table = open_published(workspace.lake, scan.name, rows.schema)
     tip = lineage.tip
     table.replace_all(
@@ -81,6 +114,7 @@ def publish_current(scan: Scan, *, workspace: Workspace, anew: bool = False) -> 
             GENERATION: tip.receipt.scan_generation,
             RESTS_ON: json.dumps(lineage.receipt_ids),
         },
+        at=at,
     )
     table.sweep()
     workspace.lake.remove_word(workspace.lake.published_uri(scan.name))
@@ -89,10 +123,11 @@ def publish_current(scan: Scan, *, workspace: Workspace, anew: bool = False) -> 
 
 def rests_on(scan: str, *, workspace: Workspace) -> tuple[str, ...]:
     """Return the ids of the receipts that the current table rests on, none where there is none."""
-    table = open_published(workspace.lake, scan)
-    if not table.exists():
-        return ()
-    told = table.latest_commit().get(RESTS_ON)
+    return _rests_on(open_published(workspace.lake, scan).open_if_there())
+
+
+def _rests_on(at: DeltaTable | None) -> tuple[str, ...]:
+    told = None if at is None else at.history(1)[0].get(RESTS_ON)
     return () if told is None else tuple(json.loads(str(told)))
 
 
@@ -101,7 +136,7 @@ def current_rows(
     rounds: Sequence[StoredReceipt],
     *,
     workspace: Workspace,
-    held: tuple[str, ...] = (),
+    laid: Laid | None = None,
 ) -> pa.RecordBatchReader:
     """Return what rounds come to, as rows that are read as they are asked for.
 
@@ -109,18 +144,17 @@ def current_rows(
         scan: the scan.
         rounds: their receipts, the baseline's first.
         workspace: where their records lie.
-        held: ids of the receipts that the table as it is rests on; where they are the first ones,
-            the others alone are laid over it.
+        laid: the first of them as they are laid together already; None for none.
 
     Raises:
         TamperedError: the records of a round are not those that were sealed.
     """
-    before, left = None, rounds
-    if held and held == tuple(each.receipt_id for each in rounds)[: len(held)]:
-        table = open_published(workspace.lake, scan.name)
-        last = rounds[len(held) - 1].receipt.scan_generation
-        before, left = Before(table=table, generation=last), rounds[len(held) :]
-    state = State(scan, left, before=before, workspace=workspace)
+    state = State(
+        scan,
+        rounds if laid is None else rounds[laid.rounds :],
+        before=None if laid is None else laid.before,
+        workspace=workspace,
+    )
     schema = with_columns(
         resolve_schema(scan.record_schema),
         pages=(texts for _, texts in state.records()),

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+from deltalake import DeltaTable
 
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
@@ -24,10 +25,12 @@ class Before:
     Attributes:
         table: where the rows lie.
         generation: partition that holds them.
+        at: the handle whose moment counts; a fresh one for None.
     """
 
     table: TableReader
     generation: str
+    at: DeltaTable | None = None
 
 
 class State:
@@ -70,7 +73,7 @@ class State:
         earlier = dict[str, bytes]()
         if self._before is not None:
             table, generation = self._before.table, self._before.generation
-            for batch in table.batches(generation, columns=_COLUMNS):
+            for batch in table.batches(generation, columns=_COLUMNS, at=self._before.at):
                 keys, texts = list[str](), list[bytes]()
                 for key, text in zip(*_plain(batch, _COLUMNS), strict=True):
                     if key is None:

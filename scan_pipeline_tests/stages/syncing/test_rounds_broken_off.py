@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scan_pipeline.core.errors import WriterConflictError
 from scan_pipeline.simulator.mutations import Delete, Insert, Update
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.maintain import maintain
@@ -14,6 +15,7 @@ from scan_pipeline.stages.pipeline import Pipeline
 from scan_pipeline.stages.restage import restage
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.syncing.beginning import beginning_of
+from scan_pipeline.store.published_table import open_published
 from scan_pipeline_tests.conftest import Bench
 from scan_pipeline_tests.stages.breaking import break_off, events_of
 from scan_pipeline_tests.stages.crashes import FIRST, Crashed, Kill
@@ -165,6 +167,22 @@ def following_with_accept(followed: Following) -> Following:
         registry=followed.registry,
         workspace=followed.workspace,
     )
+
+
+def test_table_that_another_process_wrote_meanwhile_is_not_written_over(bench: Bench) -> None:
+    followed = begun(bench)
+    table = open_published(followed.workspace.lake, followed.scan.name)
+    before = table.open()
+    rows = table.read(FIRST)
+    followed.round()
+    rests = followed.rests_on
+
+    late = open_published(followed.workspace.lake, followed.scan.name, rows.schema)
+    with pytest.raises(WriterConflictError):
+        late.replace_all(rows, generation=FIRST, at=before)
+
+    assert (followed.rests_on, len(rests)) == (rests, 2)
+    assert followed.current == followed.source
 
 
 KILLED: Mapping[str, Any] = {
