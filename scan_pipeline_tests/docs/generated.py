@@ -6,6 +6,7 @@ current. Every extra must be installed, since every protocol is looked into.
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 from scan_pipeline.stages.beginning.file_schema import scan_file_schema
@@ -15,6 +16,7 @@ from scan_pipeline_tests.docs.reference import command_reference, scan_file_refe
 ROOT = Path(__file__).parents[2]
 
 
+@cache
 def schema() -> str:
     """Return the JSON Schema of a scan file."""
     return json.dumps(scan_file_schema(), indent=1, ensure_ascii=False) + "\n"
