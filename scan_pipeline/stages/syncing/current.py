@@ -36,6 +36,9 @@ from scan_pipeline.store.published_table import (
 )
 from scan_pipeline.store.receipts import StoredReceipt
 
+UNDER: Final = "scan_pipeline.typed_under"
+"""Member of a commit's metadata: what the columns were typed under."""
+
 ATTEMPTS: Final = 3
 """How often rounds are laid together before another process that does so too is an error."""
 
@@ -59,10 +62,12 @@ class Laid:
     Attributes:
         rounds: how many, from the baseline on.
         before: what they came to.
+        under: what its columns were typed under; see `_typed_under`.
     """
 
     rounds: int
     before: Before
+    under: str | None
 
 
 def publish_current(scan: Scan, *, workspace: Workspace, anew: bool = False) -> str | None:
@@ -102,7 +107,8 @@ def _publish(scan: Scan, *, workspace: Workspace, anew: bool) -> str | None:
     laid = None
     if held and held == lineage.receipt_ids[: len(held)] and not anew:
         last = lineage.rounds[len(held) - 1].receipt.scan_generation
-        laid = Laid(rounds=len(held), before=Before(table=published, generation=last, at=at))
+        before = Before(table=published, generation=last, at=at)
+        laid = Laid(rounds=len(held), before=before, under=_told(at, UNDER))
     rows = current_rows(scan, lineage.rounds, workspace=workspace, laid=laid)
     table = open_published(workspace.lake, scan.name, rows.schema)
     tip = lineage.tip
@@ -113,6 +119,7 @@ def _publish(scan: Scan, *, workspace: Workspace, anew: bool) -> str | None:
             RECEIPT_ID: tip.receipt_id,
             GENERATION: tip.receipt.scan_generation,
             RESTS_ON: json.dumps(lineage.receipt_ids),
+            **_typed_under(scan),
         },
         at=at,
     )
@@ -127,8 +134,24 @@ def rests_on(scan: str, *, workspace: Workspace) -> tuple[str, ...]:
 
 
 def _rests_on(at: DeltaTable | None) -> tuple[str, ...]:
-    told = None if at is None else at.history(1)[0].get(RESTS_ON)
-    return () if told is None else tuple(json.loads(str(told)))
+    told = _told(at, RESTS_ON)
+    return () if told is None else tuple(json.loads(told))
+
+
+def _told(at: DeltaTable | None, name: str) -> str | None:
+    told = None if at is None else at.history(1)[0].get(name)
+    return None if told is None else str(told)
+
+
+def _typed_under(scan: Scan) -> dict[str, str]:
+    """Return what says how a text becomes columns, where a schema is declared; else nothing.
+
+    Rows that were typed under the same need not be typed again.
+    """
+    schema = resolve_schema(scan.record_schema)
+    if schema.columns is None:
+        return {}
+    return {UNDER: f"{schema.fingerprint} new_fields={scan.contract.new_fields}"}
 
 
 def current_rows(
@@ -164,7 +187,9 @@ def current_rows(
     told = {GENERATED: rounds[-1].receipt.scan_generation, **_labels(rounds)}
     layout = _layout(schema, told)
     rejects_new = scan.contract.new_fields == "reject"
-    typed = _typed(state, schema, layout, told, rejects_new=rejects_new)
+    under = None if laid is None else laid.under
+    as_typed = under is not None and under == _typed_under(scan).get(UNDER)
+    typed = _typed(state, schema, layout, told, rejects_new=rejects_new, as_typed=as_typed)
     return pa.RecordBatchReader.from_batches(layout, typed)
 
 
@@ -191,9 +216,14 @@ def _typed(
     told: Mapping[str, str],
     *,
     rejects_new: bool,
+    as_typed: bool,
 ) -> Iterator[pa.RecordBatch]:
     parser, checks = RecordParser(schema), ModelChecks(schema)
-    for all_keys, all_texts in state.records():
+    pieces = state.records()
+    if as_typed:
+        yield from _as_typed(state, layout, told)
+        pieces = iter([state.changed()])
+    for all_keys, all_texts in pieces:
         for start in range(0, len(all_keys), PIECE):
             keys, texts = all_keys[start : start + PIECE], all_texts[start : start + PIECE]
             parsed = parser.parse(texts)
@@ -211,6 +241,16 @@ def _typed(
             }
             named = [columns[name] for name in layout.names]
             yield from pa.table(named, schema=layout).to_batches()
+
+
+def _as_typed(state: State, layout: pa.Schema, told: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that no round speaks of as they are in the table before, told anew."""
+    kept = [name for name in layout.names if name not in told]
+    for batch in state.untouched(kept):
+        columns = dict(zip(kept, batch.columns, strict=True))
+        columns |= {name: pa.repeat(pa.scalar(value), len(batch)) for name, value in told.items()}
+        arrays = [columns[field.name].cast(field.type) for field in layout]
+        yield pa.RecordBatch.from_arrays(arrays, schema=layout)
 
 
 def _withdraw(scan: Scan, *, workspace: Workspace) -> None:

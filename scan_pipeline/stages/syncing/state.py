@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from scan_pipeline.core.scan import Scan
@@ -58,6 +59,7 @@ class State:
         facts = scan.source.checkpoint
         self._folding = Folding(partly=facts is not None and facts.updates == "changed_members")
         self._before, later = before, list(rounds)
+        self._earlier: dict[str, bytes] = {}
         if before is None:
             table, generation = _records(later.pop(0), workspace)
             self._before = Before(table=table, generation=generation)
@@ -70,29 +72,41 @@ class State:
 
         May be called again, and yields the same.
         """
-        earlier = dict[str, bytes]()
-        if self._before is not None:
-            table, generation = self._before.table, self._before.generation
-            for batch in table.batches(generation, columns=_COLUMNS, at=self._before.at):
-                keys, texts = list[str](), list[bytes]()
-                for key, text in zip(*_plain(batch, _COLUMNS), strict=True):
-                    if key is None:
-                        continue
-                    if key in self._folding:
-                        earlier[key] = text.encode()
-                    else:
-                        keys.append(key)
-                        texts.append(text.encode())
-                if keys:
-                    yield keys, texts
+        for batch in self.untouched(_COLUMNS):
+            keys, texts = _plain(batch, _COLUMNS)
+            yield keys, [text.encode() for text in texts]
+        yield self.changed()
+
+    def untouched(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that no round speaks of, as they were.
+
+        Args:
+            columns: of the table before; `_key` and `_raw` are among them.
+        """
+        self._earlier.clear()
+        if self._before is None:
+            return
+        told = pa.array([key for key, _ in self._folding.words()], pa.string())
+        table, generation = self._before.table, self._before.generation
+        for batch in table.batches(generation, columns=columns, at=self._before.at):
+            keys = batch.column("_key")
+            touched = pc.call_function("is_in", [keys], pc.SetLookupOptions(told))
+            before = batch.filter(touched)
+            for key, text in zip(*_plain(before, _COLUMNS), strict=True):
+                self._earlier[key] = text.encode()
+            known = pc.call_function("is_valid", [keys])
+            left = pc.call_function("and_not", [known, touched])
+            yield batch.filter(left)
+
+    def changed(self) -> tuple[list[str], list[bytes]]:
+        """Return keys and texts of what rounds speak of, once the untouched ones were yielded."""
         keys, texts = list[str](), list[bytes]()
         for key, word in self._folding.words():
-            now = word.over(earlier.get(key))
+            now = word.over(self._earlier.get(key))
             if now is not None:
                 keys.append(key)
                 texts.append(now)
-        if keys:
-            yield keys, texts
+        return keys, texts
 
     def _take(
         self, table: TableReader, generation: str, *, only: frozenset[str] | None = None

@@ -17,7 +17,12 @@ from scan_pipeline_tests.conftest import Bench
 from scan_pipeline_tests.stages.syncing.rounds import AT_END, LIVE, Following, following
 
 HABITS = {
-    "whole records": {},
+    "whole records under a schema": {
+        "record_schema": [
+            {"name": name, "type": "int64" if name == "schema_version" else "string"}
+            for name in ("customer_id", "region", "status", "schema_version")
+        ],
+    },
     "changed members, again and again": {
         "source.params": {"updates": "changed", "replays": "yes"},
         "source.delta.updates": "changed_members",
@@ -39,7 +44,7 @@ def agrees(followed: Following, generation: str) -> None:
 @pytest.mark.parametrize(
     "habit",
     [
-        pytest.param("whole records", marks=pytest.mark.long),
+        "whole records under a schema",
         "changed members, again and again",
         pytest.param("replays", marks=pytest.mark.long),
         pytest.param("a link on every page", marks=pytest.mark.long),
