@@ -91,6 +91,7 @@ def test_current_equals_the_source_after_every_round(bench: Bench, habit: str) -
         agrees(followed, receipt.scan_generation)
 
 
+@pytest.mark.long
 def test_round_is_no_whole_and_opens_as_what_it_is(bench: Bench) -> None:
     followed = following(bench)
     followed.round()
@@ -208,6 +209,7 @@ def test_expired_state_means_a_new_baseline(bench: Bench, expiry: str) -> None:
     assert followed.current == followed.source
 
 
+@pytest.mark.long
 def test_checkpoint_of_another_principal_is_not_followed(bench: Bench) -> None:
     followed = following(bench)
     followed.round()
@@ -250,6 +252,7 @@ def test_page_with_no_link_or_both_is_no_end(
         Collection(followed.scan, workspace=followed.workspace).current()
 
 
+@pytest.mark.long
 def test_baseline_that_may_pass_records_over_leaves_all_that_rests_on_it_unknown(
     bench: Bench,
 ) -> None:
@@ -265,6 +268,7 @@ def test_baseline_that_may_pass_records_over_leaves_all_that_rests_on_it_unknown
         Collection(followed.scan, workspace=followed.workspace).current()
 
 
+@pytest.mark.long
 def test_erased_record_is_in_no_version_and_the_next_round_is_a_baseline(bench: Bench) -> None:
     followed = following(bench, size=60)
     followed.round()

@@ -41,7 +41,8 @@ def named(followed: Following) -> str:
     return free_generation(followed.scan.name, workspace=followed.workspace)
 
 
-@pytest.mark.parametrize("after", [pytest.param(2, marks=pytest.mark.long), 3])
+@pytest.mark.long
+@pytest.mark.parametrize("after", [2, 3])
 def test_round_that_breaks_off_goes_on_from_its_own_checkpoint(bench: Bench, after: int) -> None:
     followed = begun(bench)
     first, held = followed.rests_on, followed.current
@@ -137,6 +138,7 @@ def test_checkpoint_is_durable_only_with_its_round(bench: Bench) -> None:
     assert begins.since.generation == FIRST
 
 
+@pytest.mark.long
 def test_round_that_is_judged_again_and_no_longer_accepted_takes_its_followers_along(
     bench: Bench,
 ) -> None:
