@@ -23,7 +23,6 @@ def schema() -> str:
 
 
 FILES: Mapping[Path, Callable[[], str]] = {
-    ROOT / "docs" / SCHEMA_FILE: schema,
     ROOT / "docs" / "reference" / "scan-file.md": scan_file_reference,
     ROOT / "docs" / "reference" / "cli.md": command_reference,
     ROOT / "scan_pipeline" / "stages" / "beginning" / SCHEMA_FILE: schema,
