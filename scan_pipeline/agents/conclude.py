@@ -38,7 +38,8 @@ def conclude(desk: Desk, principal: str, *, handle: str) -> Conclusion:
     """Say what may be said of a question, under a signed claim id.
 
     Where the reader judged rows, the rows it judged decide; otherwise the engine, which evaluated
-    the conditions over every row of the view.
+    the conditions over every row of the view. Of a collection of which a record was erased, nothing
+    is complete: it was there, and nobody can say any more whether it matched.
 
     Raises:
         ReaderError: as for a page.
@@ -129,7 +130,7 @@ def _aggregated(standing: Standing, grouping: Grouping, *, most: int) -> Finding
             ground.coverage_status,
             ground.conclusion_scope,
             inspected=held.population,
-            population=held.population,
+            population=held.population + standing.grounded.erased,
         ),
         evaluated_by="engine",
         statement=statements.aggregated(
@@ -152,7 +153,7 @@ def _judged(standing: Standing, *, matches: int, decided: int, budget_left: bool
             ground.conclusion_scope,
             matches=matches,
             inspected=decided,
-            population=held.matching,
+            population=held.matching + standing.grounded.erased,
             budget_left=budget_left,
         ),
         evaluated_by="reader",
@@ -177,7 +178,7 @@ def _evaluated(standing: Standing) -> Finding:
             ground.conclusion_scope,
             matches=held.matching,
             inspected=held.population,
-            population=held.population,
+            population=held.population + standing.grounded.erased,
             budget_left=True,
         ),
         evaluated_by="engine",

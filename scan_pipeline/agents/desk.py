@@ -122,6 +122,13 @@ class Desk:
             access=access,
             now=now,
         )
+        erased_at = grounded.redacted_at
+        if erased_at is not None and erased_at.timestamp() >= handle.opened_at:
+            raise ReaderError(
+                "restart",
+                "rows_changed",
+                "records were redacted since the query was opened; open it again",
+            )
         return Standing(
             handle=handle,
             query=query,

@@ -233,6 +233,7 @@ def _completeness(conclusion: Conclusion, *, matching: int) -> Completeness:
     whole = ground.coverage_status == "verified" and is_whole(
         ground.coverage_status, ground.conclusion_scope
     )
+    whole = whole and ground.redacted is None  # what was erased was judged by nobody
     by_reader = conclusion.evaluated_by == "reader" and conclusion.inspected
     if matching and not by_reader:
         return "nothing_judged"

@@ -11,7 +11,7 @@ from scan_pipeline.agents.queries import Query
 from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.reading import Collection
-from scan_pipeline.stages.standing import Standing, observed_at
+from scan_pipeline.stages.standing import Standing, is_young_enough, observed_at
 from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection, why_closed
 
 
@@ -23,11 +23,16 @@ class Grounded:
         frame: its records, columns as staged.
         delivered: the same with the repeats of records that were delivered again.
         ground: what answers from it stand on.
+        erased: records of the generation that were erased since; whether a view would show them,
+            nobody can say any more.
+        redacted_at: when that was done last; None where it was not.
     """
 
     frame: pl.LazyFrame
     delivered: pl.LazyFrame
     ground: Ground
+    erased: int = 0
+    redacted_at: datetime | None = None
 
 
 def open_newest(collection: Collection, query: Query, *, access: Access, now: datetime) -> Grounded:
@@ -136,13 +141,21 @@ def _grounded(
     now: datetime,
 ) -> Grounded:
     receipt = opened.receipt
+    if receipt.mode == "sync":
+        # Which of its records were removed stands in a column of ours, which no view shows.
+        raise ReaderError(
+            "stop",
+            "round_of_changes",
+            f"{receipt.scan} is followed in rounds, and a round holds changes and removals, no "
+            "collection; what its rounds come to is not read here: `scan-pipeline read` gives it",
+        )
     standing = Standing(
         opened=receipt.scan_generation,
         read_at=observed_at(receipt),
         now=now,
         schedule=collection.scan.schedule,
     )
-    if access.max_age is not None and standing.age > access.max_age:
+    if access.max_age is not None and not is_young_enough(standing.age, max_age=access.max_age):
         raise ReaderError(
             "stop",
             "too_old",
@@ -168,6 +181,8 @@ def _grounded(
             as_visible_to=receipt.authorized_scope,
             view=access.view,
         ),
+        erased=len(opened.redactions.keys),
+        redacted_at=opened.redactions.newest,
     )
 
 

@@ -16,7 +16,7 @@ from scan_pipeline.components.metadata import (
     Metadata,
     age_facts,
     inventory_facts,
-    receipt_facts,
+    opened_facts,
 )
 from scan_pipeline.components.posing import only_parameter, parameters_of, pose_as
 from scan_pipeline.components.resource import ScanResource
@@ -112,7 +112,7 @@ def verified_asset(
             (resource,) = resources
             collection = resource.collection(max_age=max_age)
             found = collection.generation(generation, at_least=at_least)
-            told = receipt_facts(found.receipt, found.receipt_id)
+            told = opened_facts(found)
             return {parameter: found}, told, [found.receipt]
 
         return _asset(function, faces=[face], filled=[parameter], opened=opened, options=options)
@@ -156,7 +156,7 @@ def partial_asset(
         def opened(resources: Sequence[ScanResource], generation: str) -> Opened:
             (resource,) = resources
             found = resource.collection(max_age=max_age).partial(generation, accept=accept)
-            told = receipt_facts(found.receipt, found.receipt_id)
+            told = opened_facts(found)
             return {parameter: found}, told, [found.receipt]
 
         return _asset(function, faces=[face], filled=[parameter], opened=opened, options=options)

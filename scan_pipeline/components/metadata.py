@@ -10,6 +10,7 @@ from scan_pipeline.core.receipt import Receipt, ReceiptExpectation, last_stop_re
 from scan_pipeline.core.reconciliation import ExpectationResult
 from scan_pipeline.stages.inventory import VerifiedInventory
 from scan_pipeline.stages.standing import Standing
+from scan_pipeline.stages.unlock import PartialCollection, VerifiedCollection
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.receipts import StoredReceipt
@@ -99,6 +100,12 @@ def receipt_facts(receipt: Receipt, receipt_id: str) -> Metadata:
         COVERAGE_STATUS: receipt.coverage_status,
         CONCLUSION_SCOPE: receipt.conclusion_scope,
     }
+
+
+def opened_facts(opened: VerifiedCollection | PartialCollection) -> Metadata:
+    """Return the same of what was opened, with what was redacted since its receipt was said."""
+    said = opened.warning if isinstance(opened, PartialCollection) else opened.word()
+    return {**receipt_facts(opened.receipt, opened.receipt_id), STATEMENT: said}
 
 
 def age_facts(standing: Standing) -> Metadata:

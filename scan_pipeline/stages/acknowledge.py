@@ -62,6 +62,6 @@ def acknowledge(
         said = known[0]
     else:
         signer = signing_signer(workspace.project, now=now, create="never")
-        notes.write(said, signer=signer, at=now)
+        said = notes.write(said, signer=signer)
     contract = contract_of(workspace.store(scan, generation).opened())
     return restage(contract, generation, workspace=workspace, acknowledged=said)

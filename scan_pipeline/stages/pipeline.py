@@ -286,7 +286,7 @@ class Pipeline:
         events = store.events()
         walk = self.walk(events)
         earlier = last_accepted_records(
-            self.scan, self.generation, evidence=self._evidence, workspace=self._workspace
+            self.scan, evidence=self._evidence, workspace=self._workspace
         )
         try:
             reconciled = self.reconcile(walk, events, last_accepted=earlier)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from scan_pipeline.core.claims import is_whole
 from scan_pipeline.core.contract_digests import scope_digest
-from scan_pipeline.core.errors import TamperedError
+from scan_pipeline.core.errors import GateClosedError, TamperedError
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.stages.shelf import Shelf
@@ -17,7 +17,7 @@ from scan_pipeline.stages.syncing.current import publish_current
 from scan_pipeline.stages.unlock import LABELS, checked_records
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.data_files import Layout
-from scan_pipeline.store.published_table import GENERATION, RECEIPT_ID, open_published
+from scan_pipeline.store.published_table import GENERATION, RECEIPT_ID, REDACTED, open_published
 from scan_pipeline.store.receipts import StoredReceipt, Untrusted, generation_order
 from scan_pipeline.store.tables import Table
 
@@ -30,8 +30,8 @@ def publish(scan: Scan, *, workspace: Workspace) -> str | None:
 
     What is not accepted changes nothing: the last accepted night stays. Where the published one
     was judged again and is no longer accepted, the last one before it takes its place; where there
-    is none, the table is withdrawn, with a word in its place. Of a scan of rounds it holds what the
-    rounds that hold together come to.
+    is none whose records are kept, the table is withdrawn, with a word in its place. Of a scan of
+    rounds it holds what the rounds that hold together come to.
 
     Returns:
         The generation that was put there; None where nothing was.
@@ -57,7 +57,10 @@ def publish(scan: Scan, *, workspace: Workspace) -> str | None:
             open_published(workspace.lake, scan.name).sweep()  # what a break may have left
             return None
         elif _is_fit(receipt) and receipt.scope_digest == scope and not hidden:
-            _put(each, scan, workspace=workspace)
+            try:
+                _put(each, scan, workspace=workspace)
+            except GateClosedError:
+                continue  # its records were dropped since: it is nobody's table any more
             return generation
     if dropped and held is not None:
         _withdraw(scan, workspace=workspace, generation=held)
@@ -91,7 +94,11 @@ def _put(stored: StoredReceipt, scan: Scan, *, workspace: Workspace) -> None:
     published = table.replace_all(
         rows,
         generation=generation,
-        metadata={RECEIPT_ID: stored.receipt_id, GENERATION: generation},
+        metadata={
+            RECEIPT_ID: stored.receipt_id,
+            GENERATION: generation,
+            **({REDACTED: opened.redactions.word()} if opened.redactions else {}),
+        },
     )
     expected = stored.receipt.unique_ids_observed - len(opened.redactions.keys)
     if published != expected:
@@ -104,8 +111,9 @@ def _withdraw(scan: Scan, *, workspace: Workspace, generation: str) -> None:
     workspace.lake.withdraw(
         workspace.lake.published_uri(scan.name),
         word=f"The table of {scan.name} held generation {generation}. Its pages were judged again "
-        "and are no longer accepted, and no accepted generation is left that stands. The next "
-        f"accepted one is published here. See: scan-pipeline generations {scan.name}\n",
+        "and are no longer accepted, and no accepted generation is left that stands and has its "
+        "records. The next accepted one is published here. See: scan-pipeline generations "
+        f"{scan.name}\n",
     )
 
 

@@ -17,7 +17,13 @@ from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.vocabulary import WHOLE_COLLECTION, ConclusionScope
 from scan_pipeline.stages.scan_lookup import find_scan
 from scan_pipeline.stages.shelf import Shelf
-from scan_pipeline.stages.standing import Standing, check_age, observed_at, what_became
+from scan_pipeline.stages.standing import (
+    Standing,
+    check_age,
+    is_young_enough,
+    observed_at,
+    what_became,
+)
 from scan_pipeline.stages.syncing.reading import CurrentCollection, open_current
 from scan_pipeline.stages.unlock import (
     PartialCollection,
@@ -105,7 +111,7 @@ class Collection:
         """
         stored, standing = self._newest(at_least)
         allowed = self._max_age if max_age is None else max_age
-        if allowed is not None and standing.age > allowed:
+        if allowed is not None and not is_young_enough(standing.age, max_age=allowed):
             raise GateClosedError(
                 scan=self._scan.name,
                 generation=stored.receipt.scan_generation,

@@ -1,6 +1,7 @@
 """What stays of erased records, put back where figures are computed and nowhere else."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, Self
 
 import pyarrow as pa
@@ -53,6 +54,16 @@ class Redactions:
     def word(self) -> str:
         """Return it in words: `1 record redacted on 2026-11-30`."""
         return redacted_word(self.amendments)
+
+    @property
+    def told(self) -> str | None:
+        """The same words; None where nothing was erased."""
+        return self.word() if self else None
+
+    @property
+    def newest(self) -> datetime | None:
+        """When something was erased last; None where nothing was."""
+        return max((datetime.fromisoformat(e.made_at) for e in self.amendments), default=None)
 
     def leaves(self, shard: int) -> Mapping[int, Mapping[int, bytes]]:
         """Return the leaves of a walk's erased records, by page and position."""

@@ -6,6 +6,7 @@ receipts over one generation's pages only the newest stands.
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import groupby
 
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.stages.workspace import Workspace
@@ -24,9 +25,16 @@ class Shelf:
         self._receipts, self._workspace = workspace.receipts(scan), workspace
 
     def newest_first(self) -> Iterator[StoredReceipt | Untrusted]:
-        """Yield what is filed, newest first; what is no receipt keeps nobody from the others."""
-        for generation in reversed(self._receipts.generations()):
-            yield self._receipts.look(generation, trust=self._workspace.trust)
+        """Yield what is filed, newest first; what is no receipt keeps nobody from the others.
+
+        A receipt is as new as the pages that it judges. The nights of a clock that was set back are
+        attempts of one name, and one of them that is judged again has the newest name of all.
+        """
+        filed = reversed(self._receipts.generations())
+        for _, night in groupby(filed, key=lambda each: generation_order(each)[0]):
+            attempts = list(night)
+            found = (self._receipts.look(each, trust=self._workspace.trust) for each in attempts)
+            yield from found if len(attempts) == 1 else sorted(found, key=_age, reverse=True)
 
     def standing(self) -> Iterator[StoredReceipt]:
         """Yield the receipts that stand, newest first."""
@@ -75,6 +83,14 @@ def pages_of(receipt: Receipt) -> str:
     """Return the generation whose pages a receipt is about."""
     held = receipt.evidence.get("pages")
     return receipt.scan_generation if held is None else held.generation
+
+
+def _age(filed: StoredReceipt | Untrusted) -> tuple[tuple[str, int], tuple[str, int]]:
+    """Return what sorts attempts of one night: by the pages they judge, then by their names."""
+    if isinstance(filed, Untrusted):
+        return generation_order(filed.generation), generation_order(filed.generation)
+    receipt = filed.receipt
+    return generation_order(pages_of(receipt)), generation_order(receipt.scan_generation)
 
 
 def _same(generation: str, other: str) -> bool:

@@ -19,6 +19,10 @@ from scan_pipeline.store.generations import GENERATION_FORMAT
 
 NOT_ACCEPTED: Final = "was not accepted"
 
+AHEAD: Final = timedelta(minutes=5)
+"""By how much the clock of whoever walked may be ahead of a reader's. Data that was read later than
+that is of no age that a reader could tell, and so not young enough for any bound."""
+
 
 @record
 class Standing:
@@ -44,15 +48,20 @@ class Standing:
         return self.now - self.read_at
 
     @property
+    def is_ahead(self) -> bool:
+        """Whether it was read after now, so that one of the clocks is wrong."""
+        return self.age < -AHEAD
+
+    @property
     def timeliness(self) -> Timeliness | None:
         """How its age stands to the schedule; None without one."""
         return _timeliness(self.schedule, read_at=self.read_at, now=self.now)
 
     @property
     def is_late(self) -> bool:
-        """Whether it is older than one period of its schedule plus half."""
+        """Whether it is older than one period of its schedule plus half, or of no certain age."""
         held = self.timeliness
-        return held is not None and held.late
+        return self.is_ahead or (held is not None and held.late)
 
     def word(self) -> str:
         """Return it as one sentence."""
@@ -67,15 +76,17 @@ class Standing:
 
         Nothing here names or counts records.
         """
+        if self.is_ahead:
+            return f"data of generation {self.opened}, {self._old()}"
         held = self.timeliness
         if held is None or not held.late:
             return None
         return f"data of {held.ago()} is late: {held.word()}"
 
     def _said(self, *, why: bool) -> str:
-        held, days = self.timeliness, self.age.total_seconds() / 86_400
-        when = "" if held is None else f"{held.ago()}, "
-        said = f"data of {when}generation {self.opened}, {days:.1f} days old"
+        held = self.timeliness
+        when = "" if held is None or self.is_ahead else f"{held.ago()}, "
+        said = f"data of {when}generation {self.opened}, {self._old()}"
         idle = held
         if self.newer:
             generation, became = self.newer[-1]
@@ -84,6 +95,12 @@ class Standing:
         if idle is not None and idle.late:
             said += f"; {idle.word()}"
         return said
+
+    def _old(self) -> str:
+        days = self.age.total_seconds() / 86_400
+        if self.is_ahead:
+            return f"read {-days:.2f} days after now: a clock is wrong, and its age is not known"
+        return f"{days:.1f} days old"
 
     def _named(self, generation: str) -> str:
         """Return a newer generation by when it was due, else by its name alone."""
@@ -107,13 +124,21 @@ def check_age(receipt: Receipt, *, max_age: timedelta | None, now: datetime) -> 
         GateClosedError: it is older.
     """
     age = now - observed_at(receipt)
-    if max_age is not None and age > max_age:
-        raise GateClosedError(
-            scan=receipt.scan,
-            generation=receipt.scan_generation,
-            reason=f"it was read from its source {age} ago; expected at most {max_age}. Run the "
-            "scan again, or accept older data",
-        )
+    if max_age is None or is_young_enough(age, max_age=max_age):
+        return
+    told = f"{age} ago; expected at most {max_age}. Run the scan again, or accept older data"
+    if age < -AHEAD:
+        told = f"{-age} after now; expected at most {max_age} ago. A clock is wrong: set it right"
+    raise GateClosedError(
+        scan=receipt.scan,
+        generation=receipt.scan_generation,
+        reason=f"it was read from its source {told}",
+    )
+
+
+def is_young_enough(age: timedelta, *, max_age: timedelta) -> bool:
+    """Say whether an age is within a bound; one that lies in the future is within none."""
+    return -AHEAD <= age <= max_age
 
 
 def observed_at(receipt: Receipt) -> datetime:

@@ -19,8 +19,10 @@ from scan_pipeline.store.tables import CONFIGURATION, Table
 RECEIPT_ID: Final = "scan_pipeline.receipt_id"
 GENERATION: Final = "scan_pipeline.generation"
 RESTS_ON: Final = "scan_pipeline.rests_on"
+REDACTED: Final = "scan_pipeline.redacted"
 """Members of a commit's metadata: the receipt that is published, its generation, and, of a scan of
-rounds, the ids of all receipts that the rows rest on, the baseline's first, as JSON."""
+rounds, the ids of all receipts that the rows rest on, the baseline's first, as JSON; and, where
+records were erased, that they were."""
 
 _NEVER: Final = "1000000"
 """Commits between checkpoints: there is one commit an accepted night."""

@@ -3,10 +3,12 @@
     receipts/<scan>/<kind>/<generation>_<moment>.<kind>.json
 
 A note is an in-toto Statement in a DSSE envelope, as a receipt is. What does not verify vouches for
-nothing, and `unreadable` tells of it.
+nothing, and `unreadable` tells of it. The moment in the name is the note's own, so that a copy of
+what was said before does not become what was said last under a later name.
 """
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Generic, TypeVar
 
@@ -59,23 +61,25 @@ class NoteStore(Generic[Note]):
         self._folder = f"{lake.root}/receipts/{scan}/{kind}"
         self._of, self._type = of, predicate_type
 
-    def write(self, note: Note, *, signer: Signer, at: datetime) -> None:
-        """Write a note down, behind those that are there.
+    def write(self, note: Note, *, signer: Signer) -> Note:
+        """Write a note down, behind those that are there, and return it as it was written.
 
-        Its file is named after the moment; where a clock was set back since the last note, after
-        the microsecond that follows that one: what was said last is what holds.
+        Where a clock was set back since the last note, its moment is the microsecond that follows
+        that one: what was said last is what holds.
 
         Raises:
             WriterConflictError: another one of this generation was written at the same time.
         """
-        generation, when = check_generation(note.scan_generation), at.astimezone(UTC)
+        generation, when = check_generation(note.scan_generation), _said_at(note)
         said = [name.partition("_")[2] for name in self._names() if _of(name) == generation]
         if said:
             last = datetime.strptime(max(said).removesuffix(self._suffix), "%Y%m%dT%H%M%S%f%z")
             when = max(when, last + timedelta(microseconds=1))
-        name = f"{generation}_{when:%Y%m%dT%H%M%S%fZ}{self._suffix}"
+        if when != _said_at(note):
+            note = replace(note, **{_moment_of(note): f"{when:%Y-%m-%dT%H:%M:%S.%fZ}"})
         envelope = sign(note_bytes(note, predicate_type=self._type), signer=signer)
-        self._lake.write_once(f"{self._folder}/{name}", envelope)
+        self._lake.write_once(f"{self._folder}/{self._name(note)}", envelope)
+        return note
 
     def generations(self) -> tuple[str, ...]:
         """Return the generations that have notes, verified or not."""
@@ -101,15 +105,26 @@ class NoteStore(Generic[Note]):
             except EvidenceError:
                 wrong.append(name)
                 continue
-            if (note.scan, note.scan_generation) == (self._scan, generation):
+            if (note.scan, self._name(note)) == (self._scan, name):
                 read.append(note)
             else:
                 wrong.append(name)
         return tuple(read), tuple(wrong)
 
+    def _name(self, note: Note) -> str:
+        return f"{note.scan_generation}_{_said_at(note):%Y%m%dT%H%M%S%fZ}{self._suffix}"
+
     def _names(self) -> list[str]:
         names = self._lake.list_names(self._folder)
         return [name for name in names if _NAME.fullmatch(name.removesuffix(self._suffix))]
+
+
+def _moment_of(note: Amendment | Hold | Acknowledgement) -> str:
+    return "made_at" if isinstance(note, Amendment) else "said_at"
+
+
+def _said_at(note: Amendment | Hold | Acknowledgement) -> datetime:
+    return datetime.fromisoformat(getattr(note, _moment_of(note))).astimezone(UTC)
 
 
 def _of(name: str) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from scan_pipeline.stages.erase import erase
 from scan_pipeline_tests.agents.conftest import failure, rows_of
 
 EU = [{"field": "region", "value": "eu"}]
@@ -246,3 +247,43 @@ def test_handle_that_expired_is_opened_again(readers):
         return await ask("conclude", handle=opened["result_handle"])
 
     assert failure(readers.ask(asking)) == ("restart", "handle_expired")
+
+
+def test_nothing_is_complete_of_a_collection_of_which_a_record_was_erased(things):
+    """It was there, and may have matched; and no handle of before counts it any more."""
+    readers = things([[b'{"id":"t%d","n":%d}' % (n, n) for n in range(5)]])
+    walked = readers.walked
+    one = [{"field": "id", "value": "t1"}]
+
+    async def conclude(ask, handle):
+        figures = await ask("aggregate", scan="things")
+        return (
+            await ask("conclude", handle=handle),
+            await ask("conclude", handle=figures["result_handle"]),
+        )
+
+    async def before(ask):
+        gone = await ask("open_query", scan="things", where=[{"field": "id", "value": "t9"}])
+        shown = await ask("open_query", scan="things", where=one)
+        return shown["result_handle"], await conclude(ask, gone["result_handle"])
+
+    async def after(ask):
+        opened = await ask("open_query", scan="things", where=one)
+        return (
+            await ask("conclude", handle=handle),
+            opened,
+            await conclude(ask, opened["result_handle"]),
+        )
+
+    handle, whole = readers.ask(before, who="eve")
+    readers.clock.sleep(60)
+    walked.workspace.clock.now = readers.clock.now
+    erase(walked.scan, ("t1",), because="request 7", by=None, workspace=walked.workspace)
+    readers.clock.sleep(60)
+    held, opened, concluded = readers.ask(after, who="eve")
+
+    assert [each["claim"] for each in whole] == ["complete_no_match", "complete_aggregate"]
+    assert failure(held) == ("restart", "rows_changed")
+    assert opened["ground"]["redacted"].startswith("1 record redacted on 2026-11-30")
+    assert "; 1 record redacted on" in opened["statement"]
+    assert [each["claim"] for each in concluded] == ["partial_no_match", "partial_aggregate"]

@@ -150,3 +150,19 @@ def test_word_that_nobody_signed_is_none(nights: Any, monkeypatch: pytest.Monkey
     again = acknowledge("things", swung.generation, by="bob", because="me too", workspace=place)
     assert again.receipt.accepted
     assert again.receipt.acknowledgement.by == "ann"
+
+
+def test_acknowledging_an_older_night_does_not_make_it_the_newest(nights: Any, bench: Any) -> None:
+    """Nights of a clock that was set back are attempts of one name; pages say which is newer."""
+    _, swung = nights(20)
+    project = swung.workspace.project
+    newer = bench.walk_records([records(10)], SWING, project=project)
+
+    receipt = acknowledge("things", swung.generation, **WORD, workspace=swung.workspace).receipt
+    after = bench.walk_records([records(10)], SWING, project=project)
+
+    assert receipt.accepted
+    assert next_attempt(newer.generation) == receipt.scan_generation
+    assert newer.published().height == 10
+    assert newer.collection.generations()[-2] == receipt.scan_generation
+    assert after.results["swing"] == "met"

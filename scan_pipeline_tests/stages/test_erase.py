@@ -24,6 +24,8 @@ from scan_pipeline.stages.bundling.audit import audit_bundle
 from scan_pipeline.stages.erase import Erasure, erase
 from scan_pipeline.stages.erasing.rewriting import Rewriting
 from scan_pipeline.stages.maintain import maintain
+from scan_pipeline.stages.readers.changes import changes
+from scan_pipeline.stages.readers.export import export
 from scan_pipeline.stages.readers.inclusion import prove_key
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.restage import restage
@@ -31,6 +33,7 @@ from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.trial import run_trial
 from scan_pipeline.stages.trial_place import trials_of
 from scan_pipeline.stages.workspace import Workspace
+from scan_pipeline.store.published_table import REDACTED, open_published
 from scan_pipeline_tests.conftest import Bench, SteppingClock
 from scan_pipeline_tests.stages.night_process import project_in
 
@@ -157,6 +160,17 @@ def test_erased_key_is_in_no_file_and_every_receipt_audits(lake: Lake) -> None:
     opened = Collection(lake.scan, workspace=lake.workspace())
     assert opened.latest().arrow().num_rows == 199
     assert opened.latest().word().endswith(f"Since then: {said}.")
+    _, note = export(opened.latest(), lake.root, form="csv", workspace=lake.workspace())
+    assert note.statement.endswith(f"Since then: {said}.")
+    commit = open_published(lake.workspace().lake, "customers").latest_commit()
+    assert commit[REDACTED] == said
+    told = changes(
+        opened.generation(again),
+        opened.latest(),
+        partition_by=lake.scan.contract.partition_by,
+        workspace=lake.workspace(),
+    )
+    assert (told.redacted, f"; {said}, in no count." in told.statement()) == (said, True)
     with pytest.raises(ErasedError):
         prove_key(opened.latest(), [KEY], scan=lake.scan, workspace=lake.workspace())
     other = prove_key(opened.latest(), ["customer-150"], scan=lake.scan, workspace=lake.workspace())
@@ -248,4 +262,4 @@ def test_number_is_in_no_statistic_or_log(bench: Bench) -> None:
     erase(walked.scan, (1,), because="request 9", by=None, workspace=walked.workspace)
     report = Audit("things", walked.generation, workspace=walked.workspace).run()
     assert report.disagreements == ()
-    assert "2 records redacted on 2026-11-27, 2026-11-30" in report.word()
+    assert "2 records redacted on 2026-11-30" in report.word()

@@ -209,3 +209,19 @@ def test_without_a_policy_nothing_goes_but_what_no_version_names(nights: Nights)
     assert len(sorted(table.glob("_delta_log/*.json"))) < len(logs)
     assert maintenance.tables_of("customers", workspace=nights.workspace())
     assert nights.levels() == ["bodies"] * 4
+
+
+def test_word_of_before_is_not_played_again(nights: Nights) -> None:
+    """The last word holds, and not one that is copied under a later name."""
+    first, workspace = nights.names[0], nights.workspace()
+    for state in ("held", "released", "held"):
+        say_hold("customers", first, state=state, because="7", by="ann", workspace=workspace)
+    notes = nights.root / "lake" / "receipts" / "customers" / "holds"
+    released = sorted(notes.iterdir())[1]
+    later = notes / f"{first}_20991130T020000000000Z.holds.json"
+    later.write_bytes(released.read_bytes())
+
+    came = nights.maintain()
+
+    (told,) = {each.reason for each in came.kept_back if each.generation == first}
+    assert "does not verify" in told

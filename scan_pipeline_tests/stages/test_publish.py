@@ -1,5 +1,6 @@
 """The plain table: the last accepted generation, whole, for who never heard of generations."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -7,7 +8,9 @@ import pytest
 
 from scan_pipeline.simulator.faults import EndEarly
 from scan_pipeline.simulator.script import Script
+from scan_pipeline.stages.maintain import maintain
 from scan_pipeline.stages.publish import GENERATION, HIDDEN, RECEIPT_ID, published_generation
+from scan_pipeline.stages.restage import restage
 from scan_pipeline.store.published_table import open_published
 
 SMALL = {"contract.expect": {}, "source.partition_counts": ...}
@@ -123,3 +126,18 @@ def test_published_table_that_a_break_left_behind_is_caught_up(bench, accepted, 
 
     assert not after.receipt.accepted
     assert after.published().height == 170
+
+
+def test_table_is_withdrawn_where_the_night_before_has_no_records_any_more(bench, things):
+    """The published one is judged failed, and what would take its place was dropped by policy."""
+    first = bench.walk_records([[b'{"id":"a","n":1}']])
+    bench.clock.now += timedelta(days=1)
+    second = bench.walk_records([[b'{"id":"a","n":2}']], project=first.workspace.project)
+    maintain(things({"operation.retention": {"generations": 1}}), workspace=second.workspace)
+
+    again = restage(
+        things({"contract.expect.count": 9}), second.generation, workspace=second.workspace
+    )
+
+    assert again.receipt.coverage_status == "failed"
+    assert second.published() is None

@@ -123,3 +123,23 @@ def test_places_are_given_as_paths_or_text(tmp_path: Path, shipped):
     for lake in (tmp_path / "lake", str(tmp_path / "lake")):
         opened = open_collection("customers", lake=lake, folder=tmp_path, environ={})
         assert opened.scan.name == "customers"
+
+
+def test_what_was_read_after_now_is_of_no_age(bench):
+    """A clock was set back, or the walker's is ahead: nobody can call it young enough."""
+    walked = bench.walk_records([[b'{"id":"a","n":1}']], NIGHTLY)
+    bench.clock.now -= timedelta(days=30)
+    told: list[str] = []
+    collection = Collection(walked.scan, workspace=walked.workspace, tell=told.append)
+
+    assert collection.latest().arrow().num_rows == 1
+    assert "read 30.00 days after now: a clock is wrong" in told[0]
+    assert collection.standing().late_word() is not None
+    for opening in (
+        lambda: collection.latest(max_age=timedelta(days=99)),
+        lambda: Collection(
+            walked.scan, workspace=walked.workspace, max_age=timedelta(days=99)
+        ).generation(walked.generation),
+    ):
+        with pytest.raises(GateClosedError, match="after now"):
+            opening()

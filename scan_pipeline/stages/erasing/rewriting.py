@@ -217,4 +217,4 @@ class Rewriting:
             receipts=tuple(receipts),
         )
         signer = signing_signer(self._workspace.project, now=at, create="never")
-        self._workspace.amendments(self._scan).write(amendment, signer=signer, at=at)
+        self._workspace.amendments(self._scan).write(amendment, signer=signer)

@@ -138,7 +138,7 @@ class Dropping:
             tables=tables,
         )
         signer = signing_signer(self._workspace.project, now=at, create="never")
-        self._workspace.amendments(self._scan).write(amendment, signer=signer, at=at)
+        self._workspace.amendments(self._scan).write(amendment, signer=signer)
 
 
 def without_bodies(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -42,5 +42,4 @@ def say_hold(
         by=by,
     )
     signer = signing_signer(workspace.project, now=at, create="never")
-    workspace.holds(scan).write(note, signer=signer, at=at)
-    return note
+    return workspace.holds(scan).write(note, signer=signer)

@@ -19,6 +19,7 @@ from scan_pipeline.core.merkle import PartitionRoot
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.reconcile import partition_by_field
 from scan_pipeline.stages.reconciling.partition_roots import partition_roots
+from scan_pipeline.stages.redactions import Redactions
 from scan_pipeline.stages.unlock import LABELS, PartialCollection, VerifiedCollection
 from scan_pipeline.stages.workspace import Workspace
 
@@ -56,6 +57,8 @@ class Changes:
         not_compared: fields that were not compared for any of these, sorted; none where the
             records' own texts were compared, or none of them differ.
         partitions: partitions that were looked into, and of how many.
+        redacted: what was erased of either since, in words; it stands in no count. None where
+            nothing was.
         rows: a row a change: `key` (canonical JSON), `change`, `fields` (names, sorted), in order
             of key hash.
     """
@@ -73,6 +76,7 @@ class Changes:
     columns_retyped: tuple[str, ...]
     not_compared: tuple[str, ...]
     partitions: tuple[int, int]
+    redacted: str | None
     rows: pl.DataFrame
 
     def statement(self) -> str:
@@ -85,7 +89,8 @@ class Changes:
         if self.not_compared:
             left = f"; not compared, since the record schema moved: {', '.join(self.not_compared)}"
             left += f" ({self.uncompared:,} records may differ in them alone)"
-        return f"{self.scan} from {self.before} to {self.after}: {told}{weak}{left}."
+        gone = "" if self.redacted is None else f"; {self.redacted}, in no count"
+        return f"{self.scan} from {self.before} to {self.after}: {told}{weak}{left}{gone}."
 
 
 def changes(
@@ -111,7 +116,8 @@ def changes(
         )
     proven = all(is_whole(r.coverage_status, r.conclusion_scope) for r in (earlier, later))
     words = _STRONG if proven else _WEAK
-    first, second = _frame(before), _frame(after)
+    redactions = Redactions.of((*before.redactions.amendments, *after.redactions.amendments))
+    first, second = (_frame(each, without=redactions.keys) for each in (before, after))
     left, right = first.collect_schema(), second.collect_schema()
     one, other = (
         _partitions(
@@ -159,6 +165,7 @@ def changes(
         columns_retyped=retyped,
         not_compared=tuple(sorted(apart)) if by_columns else (),
         partitions=(len(differing), len(known)),
+        redacted=redactions.told,
         rows=rows.drop("_key_hash"),
     )
 
@@ -181,10 +188,11 @@ def _partitions(
     return {canonical_json(each.value).decode(): each for each in held}
 
 
-def _frame(opened: Opened) -> pl.LazyFrame:
-    if isinstance(opened, PartialCollection):
-        return opened.labelled_frame().drop(LABELS)
-    return opened.frame()
+def _frame(opened: Opened, *, without: frozenset[bytes]) -> pl.LazyFrame:
+    """Return the rows; without records that were erased on one side, which were nothing new."""
+    partial = isinstance(opened, PartialCollection)
+    rows = opened.labelled_frame().drop(LABELS) if partial else opened.frame()
+    return rows.filter(~pl.col("_key_hash").is_in([*without])) if without else rows
 
 
 def _within(differing: set[str], partition_by: str | None, schema: pl.Schema) -> pl.Expr:

@@ -7,26 +7,22 @@ from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.receipts import generation_order
 
 
-def last_accepted_records(
-    scan: Scan, generation: str, *, evidence: str, workspace: Workspace
-) -> int | None:
-    """Return the number of records of the last accepted generation of this scope before it.
+def last_accepted_records(scan: Scan, *, evidence: str, workspace: Workspace) -> int | None:
+    """Return the number of records of the last accepted generation of this scope before another.
 
     Args:
         scan: the scan.
-        generation: the generation that is compared.
-        evidence: generation whose pages it rests on.
+        evidence: generation whose pages the one that is compared rests on.
         workspace: where.
     """
     if scan.contract.expect.swing is None:
         return None
     scope = scope_digest(scan)
-    own = generation_order(generation)
+    own = generation_order(evidence)
     for stored in Shelf(scan.name, workspace=workspace).standing():
         receipt = stored.receipt
-        earlier = generation_order(receipt.scan_generation) < own
-        # A restage is held against the night before it, not against its own pages.
-        earlier = earlier and pages_of(receipt) != evidence
+        # A restage is held against the night before it: by the pages, not by the names.
+        earlier = generation_order(pages_of(receipt)) < own
         if earlier and receipt.accepted and receipt.scope_digest == scope:
             return receipt.unique_ids_observed
     return None

@@ -16,7 +16,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from scan_pipeline.core.column_names import GENERATION as GENERATED
-from scan_pipeline.core.errors import WriterConflictError
+from scan_pipeline.core.errors import TamperedError, WriterConflictError
 from scan_pipeline.core.rounds import worth_of
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
@@ -88,8 +88,18 @@ def publish_current(scan: Scan, *, workspace: Workspace, anew: bool = False) -> 
     """
     for _ in range(ATTEMPTS):
         with suppress(WriterConflictError):  # another process laid rounds together meanwhile
-            return _publish(scan, workspace=workspace, anew=anew)
-    return _publish(scan, workspace=workspace, anew=anew)
+            return _laid_or_anew(scan, workspace=workspace, anew=anew)
+    return _laid_or_anew(scan, workspace=workspace, anew=anew)
+
+
+def _laid_or_anew(scan: Scan, *, workspace: Workspace, anew: bool) -> str | None:
+    """Lay rounds over a table; one that is spoilt is made anew, for the rounds hold all of it."""
+    try:
+        return _publish(scan, workspace=workspace, anew=anew)
+    except TamperedError:
+        if anew:
+            raise
+        return _publish(scan, workspace=workspace, anew=True)
 
 
 def _publish(scan: Scan, *, workspace: Workspace, anew: bool) -> str | None:

@@ -9,6 +9,7 @@ from scan_pipeline.simulator.mutations import Delete, Update
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.erase import erase
 from scan_pipeline.stages.maintain import maintain
+from scan_pipeline.stages.reading import Collection
 from scan_pipeline_tests.conftest import Bench
 from scan_pipeline_tests.stages.syncing.rounds import following
 from scan_pipeline_tests.stages.test_erase import decoded
@@ -33,6 +34,8 @@ def test_erased_record_is_in_no_round_and_not_in_the_current_table(bench: Bench)
     assert came.left == ()
     assert [each.records for each in came.erased] == [1, 1]
     assert followed.current == expected
+    opened = Collection(followed.scan, workspace=followed.workspace).current()
+    assert "Since then: 1 record redacted on" in opened.word()
     files = [each for each in lake.rglob("*") if each.is_file()]
     assert not [f for f in files if any(map(NAMES_IT.search, decoded(f)))]
     for receipt in receipts:

@@ -1,6 +1,8 @@
 """Rounds of changes: `current` equal to the source after each, and what a receipt says of one."""
 
 from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.erase import erase
 from scan_pipeline.stages.reading import Collection
 from scan_pipeline.stages.run import run_scan
+from scan_pipeline_tests.agents.conftest import failure, policy_of, readers_of
 from scan_pipeline_tests.conftest import Bench
 from scan_pipeline_tests.stages.syncing.rounds import AT_END, LIVE, Following, following
 
@@ -92,7 +95,7 @@ def test_current_equals_the_source_after_every_round(bench: Bench, habit: str) -
 
 
 @pytest.mark.long
-def test_round_is_no_whole_and_opens_as_what_it_is(bench: Bench) -> None:
+def test_round_is_no_whole_and_opens_as_what_it_is(bench: Bench, tmp_path: Path) -> None:
     followed = following(bench)
     followed.round()
     followed.change(Update(first=7, status="closed"), Delete(first=8))
@@ -107,6 +110,12 @@ def test_round_is_no_whole_and_opens_as_what_it_is(bench: Bench) -> None:
         '["customer-7"]': None,
         '["customer-8"]': "deleted",
     }
+    # To an agent, whose views show no column of ours, a removal would look like a record.
+    walked = SimpleNamespace(scan=followed.scan, workspace=followed.workspace)
+    readers = readers_of(walked, policy_of("customers"), tmp_path)
+    asked = {"scan": "customers", "accept": "all_changes_since_checkpoint"}
+    refused = readers.ask(lambda ask: ask("open_query", **asked), who="eve")
+    assert failure(refused) == ("stop", "round_of_changes")
     assert receipt.statement.startswith("2 changes of customers, 1 of them removals, generation")
     assert {each.name: each.basis for each in receipt.assumptions} == {
         "checkpoint_covers_all_writes": "provider_documented",
@@ -290,4 +299,17 @@ def test_erased_record_is_in_no_version_and_the_next_round_is_a_baseline(bench: 
     receipt = followed.round()
     assert receipt.round is not None
     assert receipt.round.since is None  # tokens went with the record
+    assert followed.current == followed.source
+
+
+@pytest.mark.long
+def test_table_that_was_damaged_is_made_anew_by_the_next_round(bench: Bench) -> None:
+    """All it holds lies in the sealed rounds: it must keep no night from its own."""
+    followed = following(bench)
+    followed.round()
+    (file,) = (Path(followed.workspace.project.lake) / "published").rglob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-9])
+    followed.change(Delete(first=4))
+
+    assert followed.round().accepted
     assert followed.current == followed.source
