@@ -92,6 +92,7 @@ def test_workspace_names_the_location_that_pyproject_names() -> None:
     assert module["module_name"] == tool["dg"]["project"]["code_location_target_module"]
 
 
+@pytest.mark.long
 def test_dagster_validates_the_location(tmp_path: Path) -> None:
     """As Dagster itself loads it, in a process of its own."""
     run = subprocess.run(
@@ -116,23 +117,22 @@ def imported(statement: str, *modules: str) -> set[str]:
     return set(run.stdout.split())
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "scan_pipeline.stages.run",
-        "scan_pipeline.stages.unlock",
-        "scan_pipeline.stages.reconciling.ledger_schema",
-        "scan_pipeline.defs.analyses",
-        "scan_pipeline.defs.customers.schema",
-        "scan_pipeline.defs.support_cases.find_defects",
-        "scan_pipeline.defs.support_cases.review_cases",
-    ],
+WITHOUT_DAGSTER = (
+    "scan_pipeline.stages.run",
+    "scan_pipeline.stages.unlock",
+    "scan_pipeline.stages.reconciling.ledger_schema",
+    "scan_pipeline.defs.analyses",
+    "scan_pipeline.defs.customers.schema",
+    "scan_pipeline.defs.support_cases.find_defects",
+    "scan_pipeline.defs.support_cases.review_cases",
 )
-def test_what_works_without_dagster_does_not_import_it(module: str) -> None:
+
+
+def test_what_works_without_dagster_does_not_import_it() -> None:
     """Stages and shipped analyses are a library; Dagster is one of its faces."""
     heavy = ("dagster", "scan_pipeline.components", "sklearn", "pydantic_ai", "mcp")
 
-    assert imported(f"import {module}", *heavy) == set()
+    assert imported(f"import {', '.join(WITHOUT_DAGSTER)}", *heavy) == set()
 
 
 def test_analysis_of_one_scan_is_not_paid_for_by_another() -> None:

@@ -1,6 +1,10 @@
 """`maintain`, `hold`, `release-hold` and `erase`: answers, words and exit codes."""
 
+import pytest
+
 from scan_pipeline_tests.cli.conftest import CommandLine, registry
+
+pytestmark = pytest.mark.long
 
 
 def test_held_erased_and_maintained(scan_pipeline: CommandLine) -> None:

@@ -93,6 +93,7 @@ def test_schedule_names_its_generation_after_the_tick(station: Callable[..., Any
     assert opened.instance.get_dynamic_partitions(PARTITIONS) == [NIGHT, "20261130T030000Z"]
 
 
+@pytest.mark.long
 def test_tick_in_another_timezone_is_named_in_utc(station: Callable[..., Any]) -> None:
     """02:00 in Berlin is 01:00 in UTC in winter."""
     opened = station(
@@ -135,6 +136,7 @@ def test_expired_generation_is_followed_by_another_attempt(station: Callable[...
     assert second.told("customers/receipt")["restart_of"] == NIGHT
 
 
+@pytest.mark.long
 def test_attempts_are_bounded(station: Callable[..., Any], bench: Any) -> None:
     """Two restarts are allowed: the third attempt is the last."""
     registry = bench.registry(script=Script(faults=(SnapshotExpired(page=5),)))
@@ -152,6 +154,7 @@ def test_attempts_are_bounded(station: Callable[..., Any], bench: Any) -> None:
     assert opened.receipt(f"{NIGHT}.3").receipt.restart_of == f"{NIGHT}.2"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["clean", "page_skipped"])
 def test_what_did_not_expire_is_not_begun_again(station: Callable[..., Any], name: str) -> None:
     """Neither an accepted night nor broken evidence is a reason for another attempt."""
@@ -163,6 +166,7 @@ def test_what_did_not_expire_is_not_begun_again(station: Callable[..., Any], nam
     assert "no attempt follows" in asked.skip_message
 
 
+@pytest.mark.long
 def test_restart_waits_for_the_newest_generation(station: Callable[..., Any]) -> None:
     """An expired night is history once another generation was named."""
     opened = station(scenario("snapshot_expires"), persistent=True)

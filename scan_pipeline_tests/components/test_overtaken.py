@@ -4,9 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import dagster as dg
+import pytest
 
 from scan_pipeline.components.overtaken import GENERATION_TAG
 from scan_pipeline.simulator.scenarios import scenario
+
+pytestmark = pytest.mark.long
 
 NIGHT, BY_HAND = "20261130T020000Z", "20261130T020003Z"
 PARTITIONS = "customers_generations"

@@ -27,6 +27,8 @@ from scan_pipeline.store.lake import Lake
 from scan_pipeline.store.receipts import ReceiptStore
 from scan_pipeline.store.trust import Trust
 
+pytestmark = pytest.mark.long
+
 NIGHT, NEXT_NIGHT = "20261130T020000Z", "20261201T020000Z"
 COMMIT_EACH = {"operation": {"commit_pages": 1}}
 

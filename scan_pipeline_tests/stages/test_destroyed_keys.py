@@ -83,7 +83,7 @@ def test_generation_that_cannot_be_looked_at_does_not_hold_back_the_others(
     scan = bench.scan(ONE_BY_ONE)
     bad = run_scan(scan, workspace=workspace).stored.receipt.scan_generation
     receipts = workspace.receipts(scan.name)
-    table = receipts._table()  # what our own code never writes
+    table = receipts.table()  # what our own code never writes
     rows = table.read(bad)
     table.append(rows, generation=bad)
     old = break_off(scan, workspace, after=1)

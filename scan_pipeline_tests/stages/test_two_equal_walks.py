@@ -246,7 +246,9 @@ def break_in_second(bench: Bench, registry: Registry, scan: Any, after: int) -> 
     return workspace
 
 
-@pytest.mark.parametrize("after", [0, 1, 3, 4])
+@pytest.mark.parametrize(
+    "after", [0, 3, *(pytest.param(pages, marks=pytest.mark.long) for pages in (1, 4))]
+)
 def test_second_walk_that_broke_off_is_taken_up_and_comes_to_the_same_root(
     bench: Bench, after: int
 ) -> None:

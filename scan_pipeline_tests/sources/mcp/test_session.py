@@ -210,7 +210,7 @@ FORGETFUL = """
 import json, sys, time
 from datetime import UTC, datetime
 from pydantic import TypeAdapter
-from scan_pipeline.core.contract import Retries
+from scan_pipeline.core.operation import Retries
 from scan_pipeline.core.page import Position
 from scan_pipeline.sources.mcp.facts import McpToolSource
 from scan_pipeline.sources.mcp_tool import McpTool
