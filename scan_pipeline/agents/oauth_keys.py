@@ -2,10 +2,15 @@
 
 A token names its key by `kid`. One that is not known has the keys fetched again, at most once in
 half a minute (`cooldown_duration` of PyJWT's client, 2.15): whoever makes up names must not make
-this server ask for each.
+this server ask for each. That counts from an answer, so that of an issuer which does not answer
+every made-up name would be waited for anew, and all tokens behind it: after a failure that was
+waited for the issuer is let alone for as long again, and a key that is known is looked up beside
+whoever waits.
 """
 
+from collections.abc import Callable
 from threading import Lock
+from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -19,17 +24,24 @@ from scan_pipeline.core.errors import ConfigurationError, ScanPipelineError
 _WAIT_S: Final = 10.0
 """How long an answer of the issuer's is waited for."""
 
+_QUICK_S: Final = 1.0
+"""A failure that came sooner costs nobody anything: the issuer may be asked again at once."""
+
 
 class IssuerError(ScanPipelineError):
     """The issuer's keys cannot be had now, so that no token of it can be judged."""
 
 
 class IssuerKeys:
-    """The keys of the issuer that the policy names; another one begins anew."""
+    """The keys of the issuer that the policy names; another one begins anew.
 
-    def __init__(self) -> None:
-        self._facts: OAuth | None = None
-        self._client: PyJWKClient | None = None
+    Args:
+        clock: gives seconds that never go back.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
+        self._clock, self._alone_until = clock, 0.0
+        self._held: tuple[OAuth, PyJWKClient] | None = None
         self._lock = Lock()
 
     def find(self, facts: OAuth, *, kid: str) -> PyJWK:
@@ -43,19 +55,40 @@ class IssuerKeys:
             IssuerError: the issuer does not answer, or its answer holds no keys.
             PyJWTError: it has no such key.
         """
-        client = self._of(facts)
+        known = self._known(facts, kid=kid)
+        if known is not None:
+            return known
+        begun = self._clock()
+        if begun < self._alone_until:
+            raise IssuerError(f"the keys of {facts.issuer}: it did not answer just now")
         try:
-            return client.get_signing_key(kid)
-        except (PyJWKClientConnectionError, PyJWKSetError, ValueError) as error:
+            return self._of(facts).get_signing_key(kid)
+        except (IssuerError, PyJWKClientConnectionError, PyJWKSetError, ValueError) as error:
+            waited = self._clock() - begun
+            if waited > _QUICK_S:
+                self._alone_until = begun + 2 * waited
+            if isinstance(error, IssuerError):
+                raise
             raise IssuerError(f"the keys of {facts.issuer}: {type(error).__name__}") from error
+
+    def _known(self, facts: OAuth, *, kid: str) -> PyJWK | None:
+        """Return a key that was fetched and is kept still, without waiting for anybody."""
+        held = self._held
+        if held is None or held[0] != facts or held[1].jwk_set_cache is None:
+            return None
+        kept = held[1].jwk_set_cache.get()
+        signing = (
+            [each for each in kept.keys if each.public_key_use in ("sig", None)] if kept else []
+        )
+        return held[1].match_kid(signing, kid)
 
     def _of(self, facts: OAuth) -> PyJWKClient:
         with self._lock:
-            if self._client is None or self._facts != facts:
+            if self._held is None or self._held[0] != facts:
                 uri = facts.jwks_uri or _jwks_uri(facts.issuer)
-                self._client = PyJWKClient(uri, lifespan=facts.key_seconds, timeout=_WAIT_S)
-                self._facts = facts
-            return self._client
+                client = PyJWKClient(uri, lifespan=facts.key_seconds, timeout=_WAIT_S)
+                self._held = (facts, client)
+            return self._held[1]
 
 
 def metadata_addresses(issuer: str) -> tuple[str, ...]:

@@ -14,14 +14,17 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt import PyJWKClient
 from jwt.algorithms import HMACAlgorithm
+from jwt.exceptions import PyJWKClientConnectionError
 from mcp.client import Client
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from scan_pipeline.agents.failures import PolicyError
-from scan_pipeline.agents.oauth_keys import metadata_addresses
+from scan_pipeline.agents.oauth import OAuth
+from scan_pipeline.agents.oauth_keys import IssuerError, IssuerKeys, metadata_addresses
 from scan_pipeline.agents.policy import load_policy
 from scan_pipeline.agents.serving import http_server
 from scan_pipeline.simulator.server import running_app
@@ -294,3 +297,28 @@ def test_metadata_lies_where_the_protocols_say():
         "https://login.example/t1/.well-known/openid-configuration",
     )
     assert len(metadata_addresses("https://login.example/")) == 2
+
+
+def test_issuer_that_does_not_answer_is_not_waited_for_by_every_made_up_key(monkeypatch):
+    """Five seconds were waited for in vain: for five it is let alone, and known keys are taken."""
+    issuer, now = Issuer(), [0.0]
+    with running_app(issuer.app()) as issuer.url:
+        facts = OAuth(issuer=issuer.url)
+        keys = IssuerKeys(clock=lambda: now[0])
+        assert keys.find(facts, kid="rsa-1").key_id == "rsa-1"
+
+        def waiting(*_: Any) -> Any:
+            now[0] += 5
+            raise PyJWKClientConnectionError("no answer")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(PyJWKClient, "get_signing_key", waiting)
+            for n in range(4):
+                with pytest.raises(IssuerError):
+                    keys.find(facts, kid=f"made-up-{n}")
+                assert now[0] == 5
+            assert keys.find(facts, kid="rsa-1").key_id == "rsa-1"
+            now[0] = 11
+            with pytest.raises(IssuerError):
+                keys.find(facts, kid="made-up")
+            assert now[0] == 16
