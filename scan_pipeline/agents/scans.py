@@ -12,6 +12,7 @@ from scan_pipeline.agents.queries import Query
 from scan_pipeline.agents.viewing import Viewed
 from scan_pipeline.core.errors import ContractError, GateClosedError, ScanPipelineError
 from scan_pipeline.core.receipt_statement import receipt_json
+from scan_pipeline.store.signed_notes import taken_out_since
 
 
 @answer
@@ -197,13 +198,15 @@ def read_receipt(desk: Desk, principal: str, *, scan: str, generation: str | Non
                 "narrow", "no_receipt", f"{scan} has no such receipt; expected a generation's name"
             ) from error
         everything = any(access.sees_everything for access in views)
-        receipt = stored.receipt
+        receipt, place = stored.receipt, desk.workspace
+        taken_out = taken_out_since(receipt, lake=place.lake, trust=place.trust)
+        since = f" Since then: {'; '.join(taken_out)}." if taken_out else ""
         told = receipt_json(receipt)
         if not everything:
             told = {name: value for name, value in told.items() if name in _OF_ANY_VIEW}
         answer = ReceiptAnswer(
             represents="receipt",
-            statement=receipt.statement
+            statement=f"{receipt.statement}{since}"
             if everything
             else f"{scan} {receipt.scan_generation}: {receipt.coverage_status}, "
             f"{receipt.conclusion_scope}; its counts are not told through a view of a part.",

@@ -19,12 +19,14 @@ class Filed:
         receipt_id: `sha256:<hex>` of the signed payload.
         path: where it lies.
         takes: what a night and a year of it take, in words.
+        taken_out: what was dropped or erased of its rows since, in words.
     """
 
     receipt: Receipt
     receipt_id: str
     path: str
     takes: tuple[tuple[str, str], ...] = ()
+    taken_out: tuple[str, ...] = ()
 
 
 def print_account(filed: Filed) -> None:
@@ -32,7 +34,8 @@ def print_account(filed: Filed) -> None:
     receipt = filed.receipt
     answer(receipt.statement)
     answer()
-    print_facts([*_verdict(receipt), *_figures(receipt)])
+    since = [("since then", each) for each in filed.taken_out]
+    print_facts([*_verdict(receipt), *since, *_figures(receipt)])
     if receipt.expectations:
         print_table(
             ("expectation", "expected", "observed", "result"),

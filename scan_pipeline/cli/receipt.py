@@ -65,23 +65,37 @@ def receipt(
     from scan_pipeline.cli.account import Filed, print_account
     from scan_pipeline.core.receipt_statement import receipt_json
     from scan_pipeline.store.lake import Lake
+    from scan_pipeline.store.signed_notes import taken_out_since
+    from scan_pipeline.store.trust import Trust
 
     reported = page is not None or packet is not None
     _refuse_contradictions(
         asked=(raw, as_json, reported), files=(page, packet), audited=audited, reported=reported
     )
     stored = settings.receipt(scan, generation)
-    chosen = stored.receipt
+    chosen, project = stored.receipt, settings.project()
+    lake = Lake(root=project.lake)
+    trust = Trust.load(project.trust, lake=project.lake)
+    taken_out = taken_out_since(chosen, lake=lake, trust=trust)
     if reported:
         _write_report(settings, stored, page=page, packet=packet, audited=audited)
     elif raw:
         click.echo(settings.receipts(scan).envelope(chosen.scan_generation))
     elif as_json:
+        for each in taken_out:
+            say(f"since then: {each}")
         print_json(receipt_json(chosen))
     else:
-        path = Lake(root=settings.project().lake).receipt_path(chosen.scan, chosen.scan_generation)
+        path = lake.receipt_path(chosen.scan, chosen.scan_generation)
         takes = _takes(settings, scan, chosen)
-        print_account(Filed(receipt=chosen, receipt_id=stored.receipt_id, path=path, takes=takes))
+        filed = Filed(
+            receipt=chosen,
+            receipt_id=stored.receipt_id,
+            path=path,
+            takes=takes,
+            taken_out=taken_out,
+        )
+        print_account(filed)
     return code_of_acceptance(accepted=chosen.accepted)
 
 

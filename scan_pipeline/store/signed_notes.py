@@ -19,11 +19,12 @@ from securesystemslib.signer import (  # re-exported there without `__all__`
 from scan_pipeline.core.acknowledgement import PREDICATE_TYPE as ACKNOWLEDGEMENT
 from scan_pipeline.core.acknowledgement import Acknowledgement
 from scan_pipeline.core.amendment import PREDICATE_TYPE as AMENDMENT
-from scan_pipeline.core.amendment import Amendment
+from scan_pipeline.core.amendment import Amendment, amended_words
 from scan_pipeline.core.errors import EvidenceError
 from scan_pipeline.core.hold import PREDICATE_TYPE as HOLD
 from scan_pipeline.core.hold import Hold
 from scan_pipeline.core.notes import note_bytes, parse_note
+from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.store.lake import Lake, check_generation, check_name
 from scan_pipeline.store.trust import Trust, sign
 
@@ -134,6 +135,14 @@ def _of(name: str) -> str:
 def amendment_store(lake: Lake, scan: str) -> NoteStore[Amendment]:
     """Return the amendments of a scan."""
     return NoteStore(lake, scan, kind=AMENDMENTS, of=Amendment, predicate_type=AMENDMENT)
+
+
+def taken_out_since(receipt: Receipt, *, lake: Lake, trust: Trust) -> tuple[str, ...]:
+    """Return in words what was dropped or erased of a receipt's rows since it was signed."""
+    notes, pages = amendment_store(lake, receipt.scan), receipt.evidence.get("pages")
+    own = receipt.scan_generation
+    holding = dict.fromkeys((own if pages is None else pages.generation, own))
+    return amended_words(each for name in holding for each in notes.of(name, trust=trust))
 
 
 def hold_store(lake: Lake, scan: str) -> NoteStore[Hold]:

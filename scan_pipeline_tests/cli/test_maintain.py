@@ -30,5 +30,7 @@ def test_held_erased_and_maintained(scan_pipeline: CommandLine) -> None:
     assert (kept["dropped"], kept["refused"]) == ([], [])
     assert f"shop {oldest} is released since" in released.stdout
     assert "verified, 1 record redacted on" in scan_pipeline("audit", "shop").stdout
+    assert "1 record redacted on" in scan_pipeline("receipt", "shop").stdout
+    assert "since then: 1 record redacted" in scan_pipeline("receipt", "shop", "--json").stderr
     read = scan_pipeline("read", "shop", "--limit", "1")
     assert "Since then: 1 record redacted on" in read.stderr

@@ -28,6 +28,8 @@ from scan_pipeline.stages.readers.changes import changes
 from scan_pipeline.stages.readers.export import export
 from scan_pipeline.stages.readers.inclusion import prove_key
 from scan_pipeline.stages.reading import Collection
+from scan_pipeline.stages.reporting.gather import gather
+from scan_pipeline.stages.reporting.report import make_report
 from scan_pipeline.stages.restage import restage
 from scan_pipeline.stages.run import run_scan
 from scan_pipeline.stages.trial import run_trial
@@ -164,6 +166,9 @@ def test_erased_key_is_in_no_file_and_every_receipt_audits(lake: Lake) -> None:
     assert note.statement.endswith(f"Since then: {said}.")
     commit = open_published(lake.workspace().lake, "customers").latest_commit()
     assert commit[REDACTED] == said
+    stored = opened.receipt(newest)
+    reported = make_report(gather(stored, workspace=lake.workspace(), audited=False))
+    assert said in str(reported.glance[-1])
     told = changes(
         opened.generation(again),
         opened.latest(),

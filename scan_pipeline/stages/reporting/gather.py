@@ -11,6 +11,7 @@ from scan_pipeline.stages.shelf import Shelf, pages_of
 from scan_pipeline.stages.walking.walks import SECOND_WALK
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.receipts import StoredReceipt, Untrusted, generation_order
+from scan_pipeline.store.signed_notes import taken_out_since
 
 T = TypeVar("T")
 
@@ -43,6 +44,7 @@ def gather(stored: StoredReceipt, *, workspace: Workspace, audited: bool) -> Mat
         superseded_by=by and by.receipt.scan_generation,
         audit=Audit(scan, generation, workspace=workspace).run() if audited else None,
         made_at=moment(workspace.clock()),
+        taken_out=taken_out_since(receipt, lake=workspace.lake, trust=workspace.trust),
     )
 
 

@@ -137,6 +137,8 @@ def _facts(material: Material) -> Iterator[Fact]:
             told(f"dropped: {', '.join(redacted.dropped) or 'nothing'}"),
             told(f"masked: {', '.join(redacted.masked) or 'nothing'}"),
         )
+    if material.taken_out:
+        yield fact("Taken out since", *map(told, material.taken_out), weight="poor")
     if isinstance(material.ledger, Ledger):
         yield fact("Limits it worked within", *_limits(material.ledger.contract["contract"]))
     ranges = receipt.missing_id_ranges

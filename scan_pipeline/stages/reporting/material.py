@@ -56,6 +56,7 @@ class Material:
         superseded_by: the generation that judged the same pages again, None where none did.
         audit: what an audit came to, None where none was run.
         made_at: when, UTC, as receipts write it.
+        taken_out: what was dropped or erased of its rows since, in words.
     """
 
     stored: StoredReceipt
@@ -66,6 +67,7 @@ class Material:
     superseded_by: str | None
     audit: AuditReport | None
     made_at: str
+    taken_out: tuple[str, ...] = ()
 
     @property
     def receipt(self) -> Receipt:

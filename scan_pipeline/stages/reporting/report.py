@@ -8,7 +8,15 @@ from scan_pipeline.stages.reporting.integrity_section import integrity_section
 from scan_pipeline.stages.reporting.limits_section import limits_section
 from scan_pipeline.stages.reporting.material import Material
 from scan_pipeline.stages.reporting.source_section import source_section
-from scan_pipeline.stages.reporting.wording import WEIGHTS, fact, moment, number, visible, words
+from scan_pipeline.stages.reporting.wording import (
+    WEIGHTS,
+    fact,
+    moment,
+    number,
+    told,
+    visible,
+    words,
+)
 
 
 def make_report(material: Material) -> Report:
@@ -22,7 +30,7 @@ def make_report(material: Material) -> Report:
         verdict=f"{receipt.coverage_status}, {accepted}",
         weight=WEIGHTS[receipt.coverage_status],
         statement=_statement(receipt),
-        glance=_glance(receipt),
+        glance=(*_glance(receipt), *_since(material)),
         sections=(
             source_section(material),
             completeness_section(material),
@@ -44,6 +52,12 @@ def _statement(receipt: Receipt) -> Cell:
     if not seen:
         return Told(text=visible(receipt.statement))
     return Phrase(parts=(visible(said), Told(text=visible(seen)), visible(rest)))
+
+
+def _since(material: Material) -> tuple[Fact, ...]:
+    """Say what was taken out after the receipt was signed, whose figures are of before."""
+    taken_out = material.taken_out
+    return (fact("Taken out since", *map(told, taken_out), weight="poor"),) if taken_out else ()
 
 
 def _glance(receipt: Receipt) -> tuple[Fact, ...]:
