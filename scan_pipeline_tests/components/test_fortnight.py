@@ -4,8 +4,8 @@ The table is the test: a row is a night, what the source does in it, and what mu
 it at three in the afternoon. A row more is a night more.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,11 +15,14 @@ import polars as pl
 import pytest
 
 from scan_pipeline.simulator.faults import CursorRepeats, PageSkipped, SnapshotExpired
+from scan_pipeline.simulator.principals import AUDITOR_TOKEN
 from scan_pipeline.simulator.script import Script
 from scan_pipeline.simulator.transport import SimulatorTransport
 from scan_pipeline.stages.acknowledge import acknowledge
 from scan_pipeline.stages.alerting.nights import last_nights
+from scan_pipeline.stages.readers.nightly_changes import nightly_changes
 from scan_pipeline.stages.reading import Collection
+from scan_pipeline_tests.stages.alerting.channels import Channels, channels
 
 FIRST = datetime(2026, 11, 30, 2, tzinfo=UTC)
 SCHEDULED = {"dagster/schedule_name": "customers_schedule"}
@@ -49,6 +52,8 @@ class Night:
         rows: how many records the source holds.
         up: whether Dagster runs at the tick. Where it comes back, it catches up in the morning.
         acknowledged: whether a person says in the morning that the swing is real.
+        changes: what the newest accepted night changed, in part; none where it is not told.
+        narrower: whether the record schema has fewer columns from this night on.
     """
 
     day: str
@@ -60,11 +65,33 @@ class Night:
     rows: int = 120
     up: bool = True
     acknowledged: bool = False
+    changes: str = ""
+    narrower: bool = False
 
+
+NARROWER = [
+    {"name": name, "type": kind}
+    for name, kind in (("customer_id", "string"), ("region", "string"), ("name", "string"))
+]
+ALERTS = (
+    "customers: not accepted",  # 1204
+    "customers: accepted again",
+    "customers: late",  # 1206
+    "customers: accepted again",
+    "customers: not accepted",  # 1210, and no word more on 1211
+    "customers: accepted again",  # 1212, once somebody said that the swing is real
+)
 
 NIGHTS = (
     Night("1130", ("accepted",), "20261130T020000Z", "data of last night"),
-    Night("1201", ("accepted",), "20261201T020000Z", "data of last night", rows=125),
+    Night(
+        "1201",
+        ("accepted",),
+        "20261201T020000Z",
+        "data of last night",
+        rows=125,
+        changes="5 added, 0 removed, 0 changed",
+    ),
     Night(
         "1202", ("snapshot_expired", "accepted"), "20261202T020000Z.2", "last night", script=LOST
     ),
@@ -114,8 +141,17 @@ NIGHTS = (
         "data of last night",
         rows=200,
         acknowledged=True,
+        changes="80 added, 0 removed, 0 changed",
     ),
-    Night("1213", ("accepted",), "20261213T020000Z", "data of last night", rows=201),
+    Night(
+        "1213",
+        ("accepted",),
+        "20261213T020000Z",
+        "data of last night",
+        rows=201,
+        changes="1 added, 0 removed, 0 changed",
+        narrower=True,
+    ),
 )
 
 
@@ -139,15 +175,29 @@ def became(receipt: Any) -> str:
     return "failed" if receipt.coverage_status == "failed" else receipt.stop_reason
 
 
+@pytest.fixture
+def heard() -> Iterator[Channels]:
+    with channels() as found:
+        yield found
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_a_fortnight_comes_to_what_its_table_says(station: Callable[..., Any], bench: Any) -> None:
+def test_a_fortnight_comes_to_what_its_table_says(
+    station: Callable[..., Any], bench: Any, heard: Channels
+) -> None:
     source = Source()
-    opened = station(None, EDITS, workspace=bench.workspace(inner=source), persistent=True)
+    project = replace(bench.project(), alerts={"webhook": {"env": "HOOK"}})
+    environ = {"REGISTRY_TOKEN": AUDITOR_TOKEN, "HOOK": heard.address}
+    place = bench.workspace(inner=source, project=project, environ=environ)
+    opened = station(None, EDITS, workspace=place, persistent=True)
     receipts, missed, known = opened.workspace.receipts("customers"), [], []
     for number, night in enumerate(NIGHTS):
         tick = FIRST + timedelta(days=number)
         assert f"{tick:%m%d}" == night.day
+        if night.narrower:
+            deployed = station(None, {**EDITS, "record_schema": NARROWER}, workspace=place)
+            opened = replace(deployed, instance=opened.instance)
         registry = bench.registry(size=night.rows, script=night.script)
         source.night = SimulatorTransport(registry, sleep=bench.clock.sleep)
         bench.clock.now = tick + timedelta(hours=7 if missed else 0)
@@ -167,6 +217,7 @@ def test_a_fortnight_comes_to_what_its_table_says(station: Callable[..., Any], b
             assert opened.tick("customers_lake").skip_message.startswith("told of 1 of 1")
         assert opened.tick("customers_lake").skip_message == "every receipt of the lake is known"
         bench.clock.now = tick + timedelta(hours=13)
+        opened.tick("customers_alerts")
 
         began = [each for each in receipts.committed_generations() if each not in known]
         known += began
@@ -177,11 +228,19 @@ def test_a_fortnight_comes_to_what_its_table_says(station: Callable[..., Any], b
         assert last_nights(opened.scan, workspace=opened.workspace).condition.word == night.alert
         assert night.word in collection.standing().word(), night
         accepted = collection.latest().receipt.records_observed
+        assert night.changes in _changes(opened, collection), night
         published = pl.scan_delta(opened.workspace.lake.published_uri("customers"))
         assert published.select(pl.len()).collect().item() == accepted, night
 
-    _the_past_is_not_walked(opened, source, known)
+    assert [each.splitlines()[0] for each in heard.texts] == [f"*{each}*" for each in ALERTS]
+    known += _the_past_is_judged_again_and_not_walked(opened, source, known)
     _a_lost_home_hears_of_all(station, opened, known)
+
+
+def _changes(opened: Any, collection: Collection) -> str:
+    newest = collection.latest().receipt.scan_generation
+    found = nightly_changes(collection, newest, workspace=opened.workspace)
+    return "" if found is None else found.statement()
 
 
 def _let_dagster_run(opened: Any, ticks: list[datetime]) -> None:
@@ -193,8 +252,14 @@ def _let_dagster_run(opened: Any, ticks: list[datetime]) -> None:
         asked = opened.tick("customers_restart").run_requests or ()
 
 
-def _the_past_is_not_walked(opened: Any, source: Source, known: list[str]) -> None:
-    """A backfill over a good, a refused and a missed night asks the source for nothing."""
+def _the_past_is_judged_again_and_not_walked(
+    opened: Any, source: Source, known: list[str]
+) -> list[str]:
+    """A backfill over a good, a refused and a missed night asks the source for nothing.
+
+    The record schema is another one now: what was walked is staged again under it, and a failure
+    stays one.
+    """
     before, asked = opened.workspace.receipts("customers").committed_generations(), source.asked
     ran = [
         opened.stages(each, tags={"dagster/backfill": "b"})
@@ -204,7 +269,11 @@ def _the_past_is_not_walked(opened: Any, source: Source, known: list[str]) -> No
     assert [each.success for each in ran] == [True, False, False]
     assert "found no walk of that moment" in ran[2].failures["customers__pages"]
     assert source.asked == asked
-    assert opened.workspace.receipts("customers").committed_generations() == before
+    again = [f"{known[0]}.2", "20261204T020000Z.2"]
+    committed = opened.workspace.receipts("customers").committed_generations()
+    assert {*committed} == {*before, *again}
+    assert [became(opened.receipt(each).receipt) for each in again] == ["accepted", "failed"]
+    return again
 
 
 def _a_lost_home_hears_of_all(station: Callable[..., Any], opened: Any, known: list[str]) -> None:
