@@ -12,10 +12,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from scan_pipeline.core.coverage import RANK, SCOPE_RANK
-from scan_pipeline.core.errors import ContractError, GateClosedError
+from scan_pipeline.core.errors import ContractError, EvidenceError, GateClosedError
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.vocabulary import CONCLUSION_SCOPES, ConclusionScope, CoverageStatus
 from scan_pipeline.stages.reading import Collection, open_collection
+from scan_pipeline.stages.shelf import pages_of
 from scan_pipeline.stages.standing import observed_at
 from scan_pipeline.stages.unlock import VerifiedCollection, Wish
 from scan_pipeline.store.lake import check_generation
@@ -228,9 +229,17 @@ def night_of(generation: str) -> str:
 
 
 def _attempts(collection: Collection, night: str) -> list[str]:
-    """Return the attempts of a night that have a receipt, newest first."""
-    names = reversed(collection.generations())
-    return [each for each in names if generation_order(each)[0] == night]
+    """Return the attempts of a night that have a receipt, newest first: by the pages they judge."""
+    names = [each for each in collection.generations() if generation_order(each)[0] == night]
+    return sorted(names, key=lambda each: _age(collection, each), reverse=True)
+
+
+def _age(collection: Collection, generation: str) -> tuple[tuple[str, int], tuple[str, int]]:
+    own = generation_order(generation)
+    try:
+        return generation_order(pages_of(collection.receipt(generation).receipt)), own
+    except (EvidenceError, GateClosedError):  # it opens to nobody, and says so when tried
+        return own, own
 
 
 def _newest_attempt(collection: Collection, night: str, *, at_least: Wish) -> VerifiedCollection:

@@ -77,3 +77,17 @@ def test_newest_attempt_that_opens_stands_for_its_scan(members: Any, things: Any
         Inventory({})
     with pytest.raises(ContractError):
         open_inventory({"one": "nowhere"}, lake=str(place.project.lake))
+
+
+def test_attempt_that_judges_older_pages_again_is_not_the_newest(bench: Any, members: Any) -> None:
+    """A clock that was set back makes nights attempts of one name; the pages say which is newer."""
+    walked, other, place = members
+    bench.clock.now -= timedelta(days=2)
+    newer = run_scan(other, workspace=place).stored.receipt.scan_generation
+    again = restage(other, walked.generation, workspace=place).receipt.scan_generation
+    collection = walked.collection.__class__(other, workspace=place)
+
+    found = Inventory({"two": collection}).night(walked.generation)
+
+    assert (newer, again) == (f"{walked.generation}.2", f"{walked.generation}.3")
+    assert found["two"].receipt.scan_generation == newer
