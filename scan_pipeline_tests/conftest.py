@@ -15,6 +15,7 @@ import httpx2
 import polars as pl
 import pytest
 import yaml
+from hypothesis import settings
 
 from scan_pipeline.core.errors import GateClosedError
 from scan_pipeline.core.receipt import Receipt
@@ -41,8 +42,15 @@ ROOM = 4 * 2**30
 """Bytes that must be free in memory before the tests put their folders there."""
 
 
+settings.register_profile("default_run", max_examples=40, deadline=None)
+
+
 def pytest_configure() -> None:
-    """Put the tests' folders into memory where there is room: commits wait for the disk."""
+    """Put the tests' folders into memory where there is room: commits wait for the disk.
+
+    Properties are tried on fewer examples than hypothesis would take by itself.
+    """
+    settings.load_profile("default_run")
     if os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 

@@ -373,7 +373,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(NAMES, VALUES, max_size=6) | st.lists(VALUES, max_size=4))
 def test_whatever_comes_back_is_drafted_or_refused_and_says_the_same_as_text(body):
     try:
