@@ -171,7 +171,7 @@ def test_walk_cancelled_while_it_connects_leaves_no_child(tmp_path, mcp_source):
         source.fetch()
     source.source.close()
 
-    assert not alive(int(started.read_text()))
+    wait_for(lambda: not alive(int(started.read_text())))
 
 
 def test_sdk_is_paid_for_by_the_first_call_alone():
