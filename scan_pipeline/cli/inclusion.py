@@ -85,8 +85,11 @@ def _verify(settings: Settings, given: Path, envelope: Path | None) -> ExitCode:
     try:
         proof: KeyProof = adapter(KeyProof).validate_json(given.read_bytes())
     except ValidationError as error:
+        first = error.errors(include_input=False, include_context=False, include_url=False)[0]
+        at = ".".join(str(step) for step in first["loc"])
+        fault = f"{at}: {first['msg']}" if at else first["msg"]
         raise ContractError(
-            f"{given} is no proof of a key: {error.error_count()} faults"
+            f"{given} is no proof of a key: {fault}; expected the JSON that `inclusion` wrote"
         ) from error
     receipt, receipt_id = _receipt(settings, proof, envelope)
     if receipt_id != proof.receipt_id:

@@ -46,7 +46,7 @@ class Basic:
         user = self.user.resolve(environ)
         if ":" in user:
             raise ConfigurationError(
-                f"the secret {self.user!r} holds a colon; expected a user's name, which has none"
+                f"the secret {self.user.told} holds a colon; expected a user's name, which has none"
             )
         password = "" if self.password is None else self.password.resolve(environ)
         return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"

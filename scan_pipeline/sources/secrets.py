@@ -52,6 +52,11 @@ class SecretRef:
         named = f"env={self.env!r}" if self.env is not None else f"file={self.file!r}"
         return f"SecretRef({named})"
 
+    @property
+    def told(self) -> str:
+        """The reference as a scan file has it, for messages."""
+        return f"{{env: {self.env}}}" if self.env is not None else f"{{file: {self.file}}}"
+
     @model_validator(mode="wrap")
     @classmethod
     def _refuse_without_showing(
@@ -81,18 +86,18 @@ class SecretRef:
         secret = self._from_file(base) if self.env is None else self._from_environ(environ)
         secret = secret.removesuffix("\n").removesuffix("\r")
         if not secret.strip():
-            raise ConfigurationError(f"the secret {self!r} is empty; expected its value there")
+            raise ConfigurationError(f"the secret {self.told} is empty; expected its value there")
         if re.search(r"[\x00-\x1f\x7f]", secret):
             raise ConfigurationError(
-                f"the secret {self!r} holds a line break or control character; expected one line"
+                f"the secret {self.told} holds a line break or control character; expected one line"
             )
         return secret
 
     def _from_environ(self, environ: Mapping[str, str]) -> str:
         if self.env is None or self.env not in environ:
             raise ConfigurationError(
-                f"the secret {self!r} is missing; expected the variable {self.env} to be set for "
-                "this process"
+                f"the secret {self.told} is missing; expected the variable {self.env} to be set "
+                "for this process"
             )
         return environ[self.env]
 
@@ -100,7 +105,7 @@ class SecretRef:
         path = Path(self.file or "")
         if base is None and not path.is_absolute():
             raise ConfigurationError(
-                f"the secret {self!r} is a relative path and there is no folder it could be "
+                f"the secret {self.told} is a relative path and there is no folder it could be "
                 "relative to; expected an absolute one"
             )
         path = path if base is None else base / path
@@ -109,13 +114,13 @@ class SecretRef:
                 raw = file.read(MAX_SECRET_BYTES + 1)
         except OSError as error:
             raise ConfigurationError(
-                f"the secret {self!r} cannot be read at {path}: {error.strerror}; expected a file "
-                "with the secret"
+                f"the secret {self.told} cannot be read at {path}: {error.strerror}; expected a "
+                "file with the secret"
             ) from error
         text = raw.decode(errors="replace")
         if len(raw) > MAX_SECRET_BYTES or "\ufffd" in text:
             raise ConfigurationError(
-                f"the secret {self!r} at {path} is no text of at most {MAX_SECRET_BYTES} bytes; "
+                f"the secret {self.told} at {path} is no text of at most {MAX_SECRET_BYTES} bytes; "
                 "expected a file with only the secret"
             )
         return text

@@ -86,3 +86,17 @@ def test_audit_shows_no_words_of_python(two_nights: CommandLine) -> None:
     told = " ".join(f"{each['expected']} {each['found']}" for each in checks["checks"])
     for word in ("None", "True", "False", "('", "=None", "Opening("):
         assert word not in told
+
+
+def test_file_that_is_no_proof_is_refused_by_its_first_fault(
+    scan_pipeline: CommandLine, tmp_path: Path
+) -> None:
+    (tmp_path / "empty.json").write_text("{}")
+    (tmp_path / "words.json").write_text("$ inclusion")
+
+    empty = scan_pipeline("inclusion", "--verify", str(tmp_path / "empty.json"))
+    words = scan_pipeline("inclusion", "--verify", str(tmp_path / "words.json"))
+
+    assert (empty.exit_code, words.exit_code) == (2, 2)
+    assert "no proof of a key: scan: Field required" in empty.stderr
+    assert "expected the JSON that `inclusion` wrote" in words.stderr

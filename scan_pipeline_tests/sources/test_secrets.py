@@ -90,7 +90,7 @@ def test_a_reference_made_in_python_names_one_place_too() -> None:
 def test_a_variable_that_gives_no_secret_is_named(environ: Mapping[str, str], why: str) -> None:
     with pytest.raises(ConfigurationError, match=why) as refused:
         SecretRef(env="REGISTRY_TOKEN").resolve(environ)
-    assert "REGISTRY_TOKEN" in str(refused.value)
+    assert "the secret {env: REGISTRY_TOKEN} " in str(refused.value)
     assert SECRET not in told(refused.value)
 
 

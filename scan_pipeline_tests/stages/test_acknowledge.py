@@ -9,6 +9,8 @@ from scan_pipeline.core.acknowledgement import acknowledgement
 from scan_pipeline.core.errors import ContractError, GateClosedError, TamperedError
 from scan_pipeline.stages import acknowledge as module
 from scan_pipeline.stages.acknowledge import acknowledge
+from scan_pipeline.stages.alerting.message import message_of
+from scan_pipeline.stages.alerting.nights import last_nights
 from scan_pipeline.stages.audit import Audit
 from scan_pipeline.stages.restage import restage
 from scan_pipeline.stages.run import settle_open
@@ -45,6 +47,7 @@ def test_swing_is_withheld_until_somebody_takes_it_for_real(
     _, swung = nights(20)
     published = swung.published().height
     withheld, opened = swung.receipt, swung.opens
+    alert = message_of("things", last_nights(things(SWING), workspace=swung.workspace))
     stored = acknowledge("things", swung.generation, **WORD, workspace=swung.workspace)
     receipt = stored.receipt
     again = restage(
@@ -59,6 +62,7 @@ def test_swing_is_withheld_until_somebody_takes_it_for_real(
     assert swung.verdict == ("unknown", "observed_pages_only", False)
     assert "withheld" in withheld.statement
     assert "scan-pipeline acknowledge things" in withheld.reasons[-1]
+    assert any("; the last accepted generation had 10." in line for line in alert.lines)
     assert (opened.whole, opened.published, published) == (None, 10, 10)
     assert (receipt.coverage_status, receipt.accepted, receipt.withheld) == ("verified", True, ())
     assert receipt.supersedes == swung.night.stored.receipt_id

@@ -12,7 +12,7 @@ from typing import Final
 from scan_pipeline.core.calendar import Timeliness
 from scan_pipeline.core.condition import Change, Condition, Verdict
 from scan_pipeline.core.finding_kinds import KINDS
-from scan_pipeline.core.receipt import Receipt, last_stop_reason
+from scan_pipeline.core.receipt import Receipt, ReceiptExpectation, last_stop_reason
 from scan_pipeline.core.value import record
 from scan_pipeline.stages.alerting.nights import LastNights
 
@@ -142,7 +142,14 @@ def _count(receipt: Receipt | None) -> list[str]:
         return []
     expected = receipt.records_expected
     of = "" if expected is None else f"; {expected:,} were expected"
+    # a number that a swing is measured by is no count of the source
+    before = [each.expected for each in receipt.expectations if _is_swing(each)]
+    of += "".join(f"; the last accepted generation had {n:,}" for n in before if isinstance(n, int))
     return [f"{receipt.unique_ids_observed:,} unique keys on {receipt.pages_observed:,} pages{of}."]
+
+
+def _is_swing(expectation: ReceiptExpectation) -> bool:
+    return expectation.name == "swing" and expectation.result == "missed"
 
 
 def _readers(condition: Condition) -> str:
