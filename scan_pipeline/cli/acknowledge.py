@@ -38,8 +38,8 @@ def acknowledge(
     )
     tell_quietly(contract, workspace=workspace, warn=say, said=say)
     receipt = stored.receipt
-    say(receipt.statement)
     if as_json:
+        say(receipt.statement)
         print_json({"receipt_id": stored.receipt_id, "receipt": receipt_json(receipt)})
     else:
         path = workspace.lake.receipt_path(receipt.scan, receipt.scan_generation)

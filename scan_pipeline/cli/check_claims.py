@@ -101,6 +101,11 @@ def _last_message(hook: dict[str, Any]) -> str:
     said = hook.get("last_assistant_message")
     if isinstance(said, str):
         return said
+    if "transcript_path" not in hook:
+        raise ValueError(
+            "found neither last_assistant_message nor transcript_path; expected what Claude Code "
+            "gives a stop hook"
+        )
     lines = Path(hook["transcript_path"]).read_text(encoding="utf-8").splitlines()
     for line in reversed(lines):
         entry = json.loads(line)

@@ -132,10 +132,15 @@ def read_scan_file(path: Path) -> ScanDocument:
         ContractError: it cannot be read, or holds no scan, or several.
     """
     documents = read_documents(path)
+    if not documents:
+        raise ContractError(
+            f"{path} holds no scan (another component is none); expected one mapping with name, "
+            "source and contract"
+        )
     if len(documents) != 1:
         names = ", ".join(each.name or "(without a name)" for each in documents)
         raise ContractError(
-            f"{path} holds {len(documents)} scans{f': {names}' if names else ''}; expected one "
+            f"{path} holds {len(documents)} scans: {names}; expected one "
             "mapping with name, source and contract"
         )
     return documents[0]

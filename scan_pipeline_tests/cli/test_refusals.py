@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from scan_pipeline.cli.main import cli
 from scan_pipeline_tests.cli.conftest import CommandLine, make_project
 
 READING = ("generations", "receipt", "explain", "findings", "audit", "read")
@@ -100,3 +102,10 @@ def test_file_that_is_no_proof_is_refused_by_its_first_fault(
     assert (empty.exit_code, words.exit_code) == (2, 2)
     assert "no proof of a key: scan: Field required" in empty.stderr
     assert "expected the JSON that `inclusion` wrote" in words.stderr
+
+
+def test_stop_hook_that_is_given_no_answer_blocks_and_says_what_it_wants() -> None:
+    blocked = CliRunner().invoke(cli, ["check-claims", "--stop-hook"], input="{}")
+
+    assert blocked.exit_code == 2
+    assert "found neither last_assistant_message nor transcript_path" in blocked.stderr

@@ -208,6 +208,15 @@ def test_two_scans_in_one_file_must_be_called_by_name(tmp_path: Path) -> None:
     assert [each.name for each in read_documents(path)] == ["shop", "mart"]
 
 
+def test_component_of_another_type_is_told_to_be_no_scan(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, "type: scan_pipeline.components.Inventory\nattributes: {name: night}\n"
+    )
+
+    with pytest.raises(ContractError, match="holds no scan"):
+        read_scan_file(path)
+
+
 def test_unknown_field_of_a_component_file_is_told(tmp_path: Path) -> None:
     indented = "".join(f"  {line}\n" for line in RIGHT.splitlines())
     text = f"type: scan_pipeline.components.Scan\nowner: me\nattributes:\n{indented}"
