@@ -78,6 +78,15 @@ _SETTINGS: Final[Mapping[str, Any]] = MappingProxyType(
 _SVG: Final = "{http://www.w3.org/2000/svg}"
 
 
+def can_draw() -> bool:
+    """Say whether the plotting library is installed."""
+    try:
+        import matplotlib as _  # noqa: F401, ICN001, PLC0415  # half a second, for reports alone
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
 def draw(figure: Figure) -> str:
     """Return a figure's plot as an SVG element.
 

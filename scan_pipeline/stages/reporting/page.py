@@ -21,20 +21,17 @@ from scan_pipeline.stages.reporting.document import (
     Report,
     Told,
 )
-from scan_pipeline.stages.reporting.drawing import draw
+from scan_pipeline.stages.reporting.drawing import can_draw, draw
 from scan_pipeline.stages.reporting.wording import visible
 
 _FOLDER: Final = files("scan_pipeline.stages.reporting")
 
 
 def to_html(report: Report) -> str:
-    """Return the report as a page.
-
-    Raises:
-        ConfigurationError: the plotting library is not installed.
-    """
-    drawings: Mapping[str, Markup] = {
-        block.name: Markup(draw(block))  # noqa: S704  # drawn here, its texts escaped as XML
+    """Return the report as a page; without the plotting library its figures stand in tables."""
+    plots = can_draw()
+    drawings: Mapping[str, Markup | None] = {
+        block.name: Markup(draw(block)) if plots else None  # noqa: S704  # escaped as XML there
         for section in report.sections
         for block in section.blocks
         if isinstance(block, Figure)

@@ -7,7 +7,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from scan_pipeline.core.errors import ConfigurationError
 from scan_pipeline.core.receipt import Identity, IdentityEvidence
 from scan_pipeline.stages.reporting.document import Figure
 from scan_pipeline.stages.reporting.drawing import draw
@@ -141,11 +140,17 @@ def test_very_long_text_is_shortened(material, with_receipt) -> None:
     assert "(5,000 characters)" in page
 
 
-def test_missing_plotting_library_is_named_with_its_extra(material, monkeypatch) -> None:
+def test_without_the_plotting_library_the_figures_stand_in_tables(material, monkeypatch) -> None:
+    report = make_report(material("live"))
+    with_plots = to_html(report)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
 
-    with pytest.raises(ConfigurationError, match=r"scan-pipeline\[report\]"):
-        to_html(make_report(material("live")))
+    page = to_html(report)
+
+    assert "The plot needs scan-pipeline[report]" in page
+    assert "<svg" in with_plots
+    assert "<svg" not in page
+    assert page.count("<table") == with_plots.count("<table")
 
 
 def test_same_material_gives_the_same_page(material) -> None:
