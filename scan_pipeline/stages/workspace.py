@@ -10,6 +10,7 @@ import httpx2
 
 from scan_pipeline.core.acknowledgement import Acknowledgement
 from scan_pipeline.core.amendment import Amendment
+from scan_pipeline.core.current_pin import CurrentPin
 from scan_pipeline.core.hold import Hold
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.sources.catalogue import open_source
@@ -26,6 +27,7 @@ from scan_pipeline.store.signed_notes import (
     NoteStore,
     acknowledgement_store,
     amendment_store,
+    current_pin_store,
     hold_store,
 )
 from scan_pipeline.store.trust import Trust
@@ -121,6 +123,10 @@ class Workspace:
     def acknowledgements(self, scan: str) -> NoteStore[Acknowledgement]:
         """Return the acknowledgements of a scan's withheld receipts."""
         return acknowledgement_store(self.lake, scan)
+
+    def current_pins(self, scan: str) -> NoteStore[CurrentPin]:
+        """Return what was signed for the versions of a scan's current table."""
+        return current_pin_store(self.lake, scan)
 
     def begin(self, scan: str) -> None:
         """Make sure of the keys before anything is written, creating them for a fresh local lake.

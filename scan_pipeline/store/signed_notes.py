@@ -1,4 +1,4 @@
-"""Signed notes beside a scan's receipts: amendments, holds, acknowledgements; write-once files.
+"""Signed notes beside a scan's receipts: amendments, holds, and so on; write-once files.
 
     receipts/<scan>/<kind>/<generation>_<moment>.<kind>.json
 
@@ -8,6 +8,7 @@ what was said before does not become what was said last under a later name.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Generic, TypeVar
@@ -20,6 +21,8 @@ from scan_pipeline.core.acknowledgement import PREDICATE_TYPE as ACKNOWLEDGEMENT
 from scan_pipeline.core.acknowledgement import Acknowledgement
 from scan_pipeline.core.amendment import PREDICATE_TYPE as AMENDMENT
 from scan_pipeline.core.amendment import Amendment, amended_words
+from scan_pipeline.core.current_pin import PREDICATE_TYPE as CURRENT_PIN
+from scan_pipeline.core.current_pin import CurrentPin
 from scan_pipeline.core.errors import EvidenceError
 from scan_pipeline.core.hold import PREDICATE_TYPE as HOLD
 from scan_pipeline.core.hold import Hold
@@ -31,8 +34,9 @@ from scan_pipeline.store.trust import Trust, sign
 AMENDMENTS: Final = "amendments"
 HOLDS: Final = "holds"
 ACKNOWLEDGEMENTS: Final = "acknowledgements"
+CURRENT_PINS: Final = "current_pins"
 
-Note = TypeVar("Note", Amendment, Hold, Acknowledgement)
+Note = TypeVar("Note", Amendment, Hold, Acknowledgement, CurrentPin)
 
 _NAME: Final = re.compile(r"\d{8}T\d{6}Z(\.\d+)?_\d{8}T\d{12}Z", re.ASCII)
 """Generation and moment; whatever else lies in the folder is no note."""
@@ -72,7 +76,7 @@ class NoteStore(Generic[Note]):
             WriterConflictError: another one of this generation was written at the same time.
         """
         generation, when = check_generation(note.scan_generation), _said_at(note)
-        said = [name.partition("_")[2] for name in self._names() if _of(name) == generation]
+        said = [_moment_in(name) for name in self._names() if _of(name) == generation]
         if said:
             last = datetime.strptime(max(said).removesuffix(self._suffix), "%Y%m%dT%H%M%S%f%z")
             when = max(when, last + timedelta(microseconds=1))
@@ -90,6 +94,12 @@ class NoteStore(Generic[Note]):
         """Return the notes of a generation that verify, oldest first."""
         return self._read(generation, trust=trust)[0]
 
+    def newest_first(self, *, trust: Trust) -> Iterator[Note]:
+        """Yield the notes of all generations that verify, the last one said first."""
+        for name in sorted(self._names(), key=_moment_in, reverse=True):
+            if (note := self._note(name, trust=trust)) is not None:
+                yield note
+
     def unreadable(self, generation: str, *, trust: Trust) -> tuple[str, ...]:
         """Return the files that should be notes of a generation and do not verify."""
         return self._read(generation, trust=trust)[1]
@@ -99,18 +109,21 @@ class NoteStore(Generic[Note]):
         for name in self._names():
             if _of(name) != generation:
                 continue
-            try:
-                envelope = self._lake.read_bytes(f"{self._folder}/{name}")
-                payload = trust.verify(envelope).payload
-                note = parse_note(payload, of=self._of, predicate_type=self._type)
-            except EvidenceError:
+            if (note := self._note(name, trust=trust)) is None:
                 wrong.append(name)
-                continue
-            if (note.scan, self._name(note)) == (self._scan, name):
-                read.append(note)
             else:
-                wrong.append(name)
+                read.append(note)
         return tuple(read), tuple(wrong)
+
+    def _note(self, name: str, *, trust: Trust) -> Note | None:
+        """Return what a file says, None where it does not verify or is another's."""
+        try:
+            envelope = self._lake.read_bytes(f"{self._folder}/{name}")
+            payload = trust.verify(envelope).payload
+            note = parse_note(payload, of=self._of, predicate_type=self._type)
+        except EvidenceError:
+            return None
+        return note if (note.scan, self._name(note)) == (self._scan, name) else None
 
     def _name(self, note: Note) -> str:
         return f"{note.scan_generation}_{_said_at(note):%Y%m%dT%H%M%S%fZ}{self._suffix}"
@@ -120,16 +133,20 @@ class NoteStore(Generic[Note]):
         return [name for name in names if _NAME.fullmatch(name.removesuffix(self._suffix))]
 
 
-def _moment_of(note: Amendment | Hold | Acknowledgement) -> str:
+def _moment_of(note: Amendment | Hold | Acknowledgement | CurrentPin) -> str:
     return "made_at" if isinstance(note, Amendment) else "said_at"
 
 
-def _said_at(note: Amendment | Hold | Acknowledgement) -> datetime:
+def _said_at(note: Amendment | Hold | Acknowledgement | CurrentPin) -> datetime:
     return datetime.fromisoformat(getattr(note, _moment_of(note))).astimezone(UTC)
 
 
 def _of(name: str) -> str:
     return name.partition("_")[0]
+
+
+def _moment_in(name: str) -> str:
+    return name.partition("_")[2]
 
 
 def amendment_store(lake: Lake, scan: str) -> NoteStore[Amendment]:
@@ -155,3 +172,8 @@ def acknowledgement_store(lake: Lake, scan: str) -> NoteStore[Acknowledgement]:
     return NoteStore(
         lake, scan, kind=ACKNOWLEDGEMENTS, of=Acknowledgement, predicate_type=ACKNOWLEDGEMENT
     )
+
+
+def current_pin_store(lake: Lake, scan: str) -> NoteStore[CurrentPin]:
+    """Return the pins of the versions of a scan's current table."""
+    return NoteStore(lake, scan, kind=CURRENT_PINS, of=CurrentPin, predicate_type=CURRENT_PIN)

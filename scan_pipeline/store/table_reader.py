@@ -114,9 +114,9 @@ class TableReader:
         """Return what the latest commit says of itself, the writer's metadata included."""
         return self.open().history(1)[0]
 
-    def generations(self) -> tuple[str, ...]:
+    def generations(self, *, at: DeltaTable | None = None) -> tuple[str, ...]:
         """Return the generations that have rows, sorted by name."""
-        if (handle := self.open_if_there()) is None:
+        if (handle := at or self.open_if_there()) is None:
             return ()
         partitions = pa.table(handle.get_add_actions(flatten=True))
         return tuple(sorted(set(partitions.column(f"partition.{GENERATION}").to_pylist())))
@@ -142,9 +142,9 @@ class TableReader:
         """Return where a generation's files lie, in the order of its rows; errors as `files`."""
         return tuple(f"{self.uri}/{file.path}" for file in self.files(generation))
 
-    def written_schema(self, generation: str) -> pa.Schema:
+    def written_schema(self, generation: str, *, at: DeltaTable | None = None) -> pa.Schema:
         """Return the columns of a generation's rows; errors as `read`."""
-        return self._read_schema(self.files(generation), columns=None, at=None)
+        return self._read_schema(self.files(generation, at=at), columns=None, at=at)
 
     def batches(
         self,

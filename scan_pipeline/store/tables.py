@@ -181,6 +181,7 @@ class Table(TableReader):
         generation: str,
         metadata: Mapping[str, str] | None = None,
         at: DeltaTable | None = None,
+        announce: Callable[[Sequence[NewFile]], None] = lambda _: None,
     ) -> int:
         """Put one generation in the place of the whole table, its schema included.
 
@@ -193,6 +194,7 @@ class Table(TableReader):
             metadata: told in the commit.
             at: the handle that the rows were made through, where they rest on what was there: what
                 came after it is not replaced. A fresh one for None.
+            announce: told of the new files before the commit that makes them count.
         """
         schema = self.schema
         return self._replace(
@@ -202,6 +204,7 @@ class Table(TableReader):
             shown=lambda _: schema,
             metadata=metadata,
             whole=True,
+            announce=announce,
         )
 
     def compact(self, generation: str) -> bool:

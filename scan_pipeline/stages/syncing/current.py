@@ -1,7 +1,8 @@
 """The `current` table of a scan of rounds: what its source holds, as far as the rounds go.
 
 It is the scan's published table, so that whoever opens it without knowing of rounds counts right.
-Each version names, in its commit, every receipt that its rows rest on. A version is one commit: a
+Each version names, in its commit, every receipt that its rows rest on, and a signed pin names its
+files and the same receipts (`pins`): one that none holds for is spoilt. A version is one commit: a
 break leaves the one before, which names fewer receipts, and the rounds that it lacks are laid over
 it the next time; a round that it names is never laid over it again. What rests on a receipt that no
 longer stands is made anew, from the baseline on.
@@ -25,6 +26,7 @@ from scan_pipeline.stages.records.model_checks import ModelChecks
 from scan_pipeline.stages.records.parsing import RecordParser
 from scan_pipeline.stages.records.schema import ResolvedSchema, resolve_schema
 from scan_pipeline.stages.syncing.lineage import newest_lineage
+from scan_pipeline.stages.syncing.pins import CurrentPins
 from scan_pipeline.stages.syncing.state import Before, State
 from scan_pipeline.stages.unlock import LABELS
 from scan_pipeline.stages.workspace import Workspace
@@ -84,6 +86,7 @@ def publish_current(scan: Scan, *, workspace: Workspace, anew: bool = False) -> 
     Raises:
         TamperedError: the records of a round are not those that were sealed.
         ContractError: the record schema cannot be resolved.
+        ConfigurationError: there is no key to sign with.
         WriterConflictError: other processes lay rounds together again and again.
     """
     for _ in range(ATTEMPTS):
@@ -106,16 +109,19 @@ def _publish(scan: Scan, *, workspace: Workspace, anew: bool) -> str | None:
     lineage = newest_lineage(scan, workspace=workspace)
     published = open_published(workspace.lake, scan.name)
     at = published.open_if_there()
-    held = _rests_on(at)
+    held, pins = named_receipts(at), CurrentPins(scan.name, workspace=workspace)
     if lineage is None:
         if held:
             _withdraw(scan, workspace=workspace)
         return None
-    if held == lineage.receipt_ids and not anew:
+    if at is not None and held == lineage.receipt_ids and not anew:
+        pins.check(published, at=at, rests_on=held)
         published.sweep()  # what a break may have left
         return None
     laid = None
-    if held and held == lineage.receipt_ids[: len(held)] and not anew:
+    if at is not None and held and held == lineage.receipt_ids[: len(held)] and not anew:
+        # What is laid over a table is signed with it: so nothing that is not ours may be in it.
+        pins.check(published, at=at, rests_on=held, contents=True)
         last = lineage.rounds[len(held) - 1].receipt.scan_generation
         before = Before(table=published, generation=last, at=at)
         laid = Laid(rounds=len(held), before=before, under=_told(at, UNDER))
@@ -132,6 +138,13 @@ def _publish(scan: Scan, *, workspace: Workspace, anew: bool) -> str | None:
             **_typed_under(scan),
         },
         at=at,
+        announce=pins.announcing(
+            published,
+            at=at,
+            held=held,
+            generation=tip.receipt.scan_generation,
+            rests_on=lineage.receipt_ids,
+        ),
     )
     table.sweep()
     workspace.lake.remove_word(workspace.lake.published_uri(scan.name))
@@ -140,10 +153,11 @@ def _publish(scan: Scan, *, workspace: Workspace, anew: bool) -> str | None:
 
 def rests_on(scan: str, *, workspace: Workspace) -> tuple[str, ...]:
     """Return the ids of the receipts that the current table rests on, none where there is none."""
-    return _rests_on(open_published(workspace.lake, scan).open_if_there())
+    return named_receipts(open_published(workspace.lake, scan).open_if_there())
 
 
-def _rests_on(at: DeltaTable | None) -> tuple[str, ...]:
+def named_receipts(at: DeltaTable | None) -> tuple[str, ...]:
+    """Return the ids of the receipts that a version says it rests on, none where there is none."""
     told = _told(at, RESTS_ON)
     return () if told is None else tuple(json.loads(told))
 

@@ -1,9 +1,10 @@
 """What a scan of rounds comes to, opened for reading by what its rounds prove."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 import pyarrow as pa
+from deltalake import DeltaTable
 
 from scan_pipeline.core.contract_digests import scope_digest
 from scan_pipeline.core.coverage import satisfies
@@ -16,8 +17,9 @@ from scan_pipeline.core.vocabulary import ConclusionScope
 from scan_pipeline.stages.redactions import Redactions
 from scan_pipeline.stages.shelf import Shelf
 from scan_pipeline.stages.standing import Standing, observed_at, what_became
-from scan_pipeline.stages.syncing.current import current_rows, rests_on
+from scan_pipeline.stages.syncing.current import current_rows, named_receipts
 from scan_pipeline.stages.syncing.lineage import newest_lineage
+from scan_pipeline.stages.syncing.pins import CurrentPins
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.published_table import PublishedTable, open_published
 from scan_pipeline.store.receipts import StoredReceipt, Untrusted
@@ -30,12 +32,14 @@ class CurrentCollection:
 
     Attributes:
         table: where the rows lie.
+        at: the version that was held against its pin; once it is replaced, its rows are gone.
         rounds: the receipts they rest on, the baseline's first.
         standing: how old the last of them is, and what became of newer ones.
         redacted: what was erased of them since, in words; None for nothing.
     """
 
     table: PublishedTable
+    at: DeltaTable
     rounds: tuple[StoredReceipt, ...]
     standing: Standing
     redacted: str | None
@@ -62,7 +66,11 @@ class CurrentCollection:
 
     def arrow(self) -> pa.Table:
         """Return one row a record; on each its worth where that is less than verified."""
-        return self.table.read(self.receipt.scan_generation)
+        return self.table.read(self.receipt.scan_generation, at=self.at)
+
+    def batches(self, *, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the same rows in batches, of some columns or of all."""
+        yield from self.table.batches(self.receipt.scan_generation, columns=columns, at=self.at)
 
     def frame(self) -> pl.LazyFrame:
         """Return the same rows as a LazyFrame."""
@@ -70,8 +78,7 @@ class CurrentCollection:
 
     def word(self) -> str:
         """Return what may be said of it, as one sentence."""
-        columns = ("_conforming",)
-        batches = self.table.batches(self.receipt.scan_generation, columns=columns)
+        batches = self.batches(columns=("_conforming",))
         records = sum(batch.num_rows for batch in batches)
         said = current_statement([each.receipt for each in self.rounds], records=records)
         return said if self.redacted is None else f"{said[:-1]}; {self.redacted}."
@@ -90,19 +97,23 @@ def open_current(
         scan: the contract the reader means.
         workspace: where the tables lie.
         accept: the least scope the reader is content with; None for rounds that are all verified.
-        contents: whether the rows are made again from the sealed rounds, and compared.
+        contents: whether the files are hashed, and the rows made again from the sealed rounds and
+            compared.
 
     Raises:
         GateClosedError: no rounds hold together, or they do not say as much.
-        TamperedError: the rows rest on other receipts than they may, or are others.
+        TamperedError: the rows rest on other receipts than they may, or are others, or no signed
+            pin names the files.
     """
     lineage = newest_lineage(scan, workspace=workspace)
     if lineage is None:
         raise GateClosedError(
             scan=scan.name, generation=None, reason="no baseline is accepted; expected one: run it"
         )
-    held = rests_on(scan.name, workspace=workspace)
-    if not held:
+    table = open_published(workspace.lake, scan.name)
+    at = table.open_if_there()
+    held = named_receipts(at)
+    if at is None or not held:
         reason = "its rounds are not laid together yet; expected a table of them: run it again"
         raise GateClosedError(scan=scan.name, generation=None, reason=reason)
     if held != lineage.receipt_ids[: len(held)]:
@@ -113,9 +124,11 @@ def open_current(
         )
     rounds = lineage.rounds[: len(held)]
     _check_worth(worth_of([each.receipt for each in rounds]), rounds[-1].receipt, accept=accept)
-    table = open_published(workspace.lake, scan.name)
+    pins = CurrentPins(scan.name, workspace=workspace)
+    pins.check(table, at=at, rests_on=held, contents=contents)
     opened = CurrentCollection(
         table=table,
+        at=at,
         rounds=rounds,
         standing=_standing(scan, rounds[-1], workspace),
         redacted=_redacted(rounds, workspace),
@@ -134,9 +147,9 @@ def is_as_sealed(scan: Scan, opened: CurrentCollection, *, workspace: Workspace)
     generation = opened.receipt.scan_generation
     rows = current_rows(scan, opened.rounds, workspace=workspace)
     # Under another record schema the texts are the same, and no column else need be.
-    same = opened.table.written_schema(generation).equals(rows.schema)
+    same = opened.table.written_schema(generation, at=opened.at).equals(rows.schema)
     names = rows.schema.names if same else ["_key", "_raw"]
-    comparison = RowComparison(opened.table.batches(generation, columns=names))
+    comparison = RowComparison(opened.batches(columns=names))
     for batch in rows:
         comparison.take(batch.select(names))
     return comparison.equal()

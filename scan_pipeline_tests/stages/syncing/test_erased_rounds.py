@@ -35,7 +35,7 @@ def test_erased_record_is_in_no_round_and_not_in_the_current_table(bench: Bench)
     assert [each.records for each in came.erased] == [1, 1]
     assert followed.current == expected
     opened = Collection(followed.scan, workspace=followed.workspace).current()
-    assert "Since then: 1 record redacted on" in opened.word()
+    assert "; 1 record redacted on" in opened.word()
     files = [each for each in lake.rglob("*") if each.is_file()]
     assert not [f for f in files if any(map(NAMES_IT.search, decoded(f)))]
     for receipt in receipts:
