@@ -5,6 +5,7 @@ from typing import Any
 from scan_pipeline.core.receipt import Receipt
 from scan_pipeline.core.scan import Scan
 from scan_pipeline.core.value import record
+from scan_pipeline.sources.adapter_guard import BROKEN
 from scan_pipeline.stages.run import Night
 from scan_pipeline.testing.behaviours import Outcome
 from scan_pipeline.testing.faults import Fault
@@ -68,6 +69,8 @@ def wrong_with(
     receipt = walked.receipt
     if receipt is None:
         return f"the source raised {walked.raised}, and there is no receipt"
+    if (broke := _broke_off(walked)) is not None:
+        return broke
     verified = receipt.coverage_status in ("verified", "corroborated")
     match outcome:
         case "whole":
@@ -90,6 +93,13 @@ def _verdict(receipt: Receipt) -> str:
     told = f"{receipt.coverage_status}, {receipt.traversal} ({receipt.stop_reason})"
     records = f"{receipt.records_observed} records on {receipt.pages_observed} pages"
     return f"{told}, {records}" + (f": {', '.join(codes)}" if codes else "")
+
+
+def _broke_off(walked: Walked) -> str | None:
+    """Say where a source's own code broke off: such a walk fails by accident, and not by a rule."""
+    nights = () if walked.night is None else (*walked.night.earlier, walked.night.stored)
+    told = [each for night in nights for each in night.receipt.findings.first]
+    return next((each.found for each in told if each.code == BROKEN), None)
 
 
 def _stopped(receipt: Receipt) -> bool:

@@ -200,6 +200,7 @@ ELSEWHERE: Mapping[str, str] = {
     "elasticsearch": "test_search_bench.py: the simulated engine",
     "opensearch": "test_search_bench.py: the simulated engine",
     "kubernetes": "test_kubernetes_bench.py: the simulated cluster",
+    "graph_delta": "stages/syncing: rounds of the registry; the kit plays no feed of changes",
     "etcd": "test_benches.py: its protocol is played by a scripted etcd",
 }
 """Providers from whose facts no server can be made, and where the kit exercises them."""
