@@ -16,7 +16,7 @@ GROWTH_MB = 150
 rows are 324 MB as JSON, and their order in memory is 12."""
 
 
-@pytest.mark.long
+@pytest.mark.benchmark
 @pytest.mark.timeout(900)
 def test_million_rows_are_paged_to_their_end_in_flat_memory(tmp_path):
     """In an order that ties everywhere; the last record is then read in full by its number."""
