@@ -308,7 +308,7 @@ class Pipeline:
             "partition_summaries": (store.summaries(), self.generation),
             "findings": (store.findings_table(), self.generation),
         }
-        if store.events(SECOND_WALK) and store.second_walk().exists():
+        if store.second_walk().exists() and store.events(SECOND_WALK):
             tables["second_walk"] = (store.second_walk(), self.generation)
         return {
             name: (table.location, generation, pin(table, generation))

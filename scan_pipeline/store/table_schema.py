@@ -6,6 +6,7 @@ store it unchanged, and rows only if their schema is that one.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ def stored_schema(handle: DeltaTable) -> pa.Schema:
     return pa.schema(handle.schema().to_arrow())
 
 
+@lru_cache(maxsize=256)  # a table is opened dozens of times a night, with one schema
 def check_table_schema(schema: pa.Schema) -> None:
     """Check that Delta stores a schema as it stands.
 

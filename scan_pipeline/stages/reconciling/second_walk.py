@@ -20,7 +20,7 @@ from scan_pipeline.stages.records.schema import ResolvedSchema
 from scan_pipeline.stages.records.texts import RecordTexts
 from scan_pipeline.stages.redactions import KnownRows, Redactions
 from scan_pipeline.stages.stage import Staging
-from scan_pipeline.stages.walking.walks import SECOND_WALK, second_is_wanted
+from scan_pipeline.stages.walking.walks import SECOND_WALK, second_is_wanted, two_are_declared
 from scan_pipeline.stages.workspace import Workspace
 from scan_pipeline.store.events import Event
 from scan_pipeline.store.generations import FIRST_WALK, GenerationStore
@@ -37,6 +37,8 @@ def stage_second(
     Raises:
         TamperedError: a body is not the one that was admitted.
     """
+    if not two_are_declared(scan):
+        return
     if not second_is_wanted(scan, store.events()) or not store.events(SECOND_WALK):
         return
     staging = Staging(scan, source=source, store=store, schema=schema, shard=SECOND_WALK)
@@ -70,8 +72,10 @@ def with_second(
         workspace: opens the source, of which nothing is asked.
         redactions: records that were erased since.
     """
+    if not second_is_wanted(scan, first):
+        return walk
     events = store.events(SECOND_WALK)
-    if not events or not second_is_wanted(scan, first):
+    if not events:
         return walk
     second, pages = walk_evidence(scan, events), [e for e in events if e.event == "page"]
     figures, noticed = _figures(

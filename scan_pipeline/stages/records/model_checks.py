@@ -1,12 +1,14 @@
 """The checks of a Pandera model, held against rows that are typed already."""
 
 from collections.abc import Iterator, Set
+from functools import lru_cache
 
 import polars as pl
 import pyarrow as pa
 from pandera.api.polars.container import DataFrameSchema
 from pandera.config import ValidationDepth, config_context
 from pandera.errors import SchemaErrors
+from pandera.polars import DataFrameModel
 
 from scan_pipeline.core.errors import ContractError
 from scan_pipeline.core.value import record
@@ -40,7 +42,9 @@ class ModelChecks:
     """
 
     def __init__(self, schema: ResolvedSchema) -> None:
-        self._model = _with_checks_alone(schema)
+        self._model = (
+            None if schema.model is None else _with_checks_alone(schema.model, schema.optional)
+        )
 
     def failed(self, columns: pa.Table, *, refused: Set[int]) -> Iterator[CheckFailed]:
         """Yield each row that a check refuses.
@@ -81,21 +85,22 @@ class ModelChecks:
                     )
 
 
-def _with_checks_alone(schema: ResolvedSchema) -> DataFrameSchema | None:
-    """Return the model's schema of checked columns; a column that may be missing is null then."""
-    if schema.model is None:
-        return None
-    declared = schema.model.to_schema()
+@lru_cache(maxsize=32)  # Pandera copies the whole schema for each change
+def _with_checks_alone(
+    model: type[DataFrameModel], optional: frozenset[str]
+) -> DataFrameSchema | None:
+    """Return a model's schema of checked columns; a column that may be missing is null then."""
+    declared = model.to_schema()
     laxer = {
-        name: {"unique": False, "nullable": column.nullable or name in schema.optional}
+        name: {"unique": False, "nullable": column.nullable or name in optional}
         for name, column in declared.columns.items()
-        if column.unique or name in schema.optional
+        if column.unique or name in optional
     }
-    model = declared.update_columns(laxer)
-    model.unique = None
-    if model.checks or model.parsers:
-        return model  # of the whole frame: they see every column
+    laxly = declared.update_columns(laxer)
+    laxly.unique = None
+    if laxly.checks or laxly.parsers:
+        return laxly  # of the whole frame: they see every column
     unchecked = [
-        name for name, column in model.columns.items() if not (column.checks or column.parsers)
+        name for name, column in laxly.columns.items() if not (column.checks or column.parsers)
     ]
-    return model.remove_columns(unchecked) if len(unchecked) < len(model.columns) else None
+    return laxly.remove_columns(unchecked) if len(unchecked) < len(laxly.columns) else None

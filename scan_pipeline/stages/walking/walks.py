@@ -21,7 +21,12 @@ def is_closed(events: Sequence[Event]) -> bool:
 def second_is_wanted(scan: Scan, first: Sequence[Event]) -> bool:
     """Say whether a second walk follows: only a first that finished can be equalled."""
     finished = is_closed(first) and first[-1].facts["traversal"] == "finished"
-    return scan.contract.consistency == _TWO and finished
+    return two_are_declared(scan) and finished
+
+
+def two_are_declared(scan: Scan) -> bool:
+    """Say whether a contract asks for two walks, should the first finish."""
+    return scan.contract.consistency == _TWO
 
 
 def is_over(scan: Scan, store: GenerationStore) -> bool:
@@ -36,6 +41,8 @@ def walks_due(scan: Scan, store: GenerationStore) -> Iterator[tuple[int, list[Ev
     """Yield each walk that is not over, with the events of the one before it, one after another."""
     if not is_closed(store.events()):
         yield FIRST_WALK, []
+    if not two_are_declared(scan):
+        return
     first = store.events()
     if second_is_wanted(scan, first) and not is_closed(store.events(SECOND_WALK)):
         yield SECOND_WALK, first
